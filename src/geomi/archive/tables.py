@@ -1,0 +1,102 @@
+"""The archive's files in the store: which there are, how much of each is committed.
+
+A file belongs to one incarnation of one agent and is never opened again after it was closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from geomi.store import Store
+
+SCHEMA_1 = (
+    """CREATE TABLE files (
+        file INTEGER PRIMARY KEY,
+        root INTEGER NOT NULL,                -- number of the archive directory
+        directory TEXT NOT NULL,              -- that directory, as set
+        name TEXT NOT NULL,                   -- path below it, without .open
+        agent TEXT NOT NULL,
+        incarnation INTEGER NOT NULL,
+        committed INTEGER NOT NULL,           -- length that batches vouch for
+        first_visit INTEGER NOT NULL,         -- visits of the file lie between these
+        last_visit INTEGER NOT NULL,
+        state TEXT NOT NULL,                  -- open, closed
+        created REAL NOT NULL,
+        closed REAL NOT NULL DEFAULT 0
+    )""",
+    "CREATE INDEX files_open ON files (agent, incarnation) WHERE state = 'open'",
+    """CREATE TABLE orphans (
+        file INTEGER NOT NULL,
+        "offset" INTEGER NOT NULL,
+        length INTEGER NOT NULL,
+        site_id INTEGER NOT NULL,
+        epoch INTEGER NOT NULL,               -- the one that was refused
+        PRIMARY KEY (file, "offset")
+    )""",
+)
+
+
+def committed(store: Store, file: int, length: int) -> None:
+    store.run(
+        "UPDATE files SET committed = ?,"
+        " last_visit = (SELECT coalesce(max(visit), 0) FROM visits) WHERE file = ?",
+        (length, file),
+    )
+
+
+def opened(
+    store: Store,
+    *,
+    file: int,
+    root: int,
+    directory: str,
+    name: str,
+    agent: str,
+    incarnation: int,
+    now: float,
+) -> None:
+    """Registers a file before it exists. May be repeated."""
+    store.run(
+        "INSERT INTO files (file, root, directory, name, agent, incarnation, committed,"
+        " first_visit, last_visit, state, created) VALUES (?, ?, ?, ?, ?, ?, 0,"
+        " (SELECT coalesce(max(visit), 0) + 1 FROM visits), 0, 'open', ?)"
+        " ON CONFLICT (file) DO NOTHING",
+        (file, root, directory, name, agent, incarnation, now),
+    )
+
+
+def closed(store: Store, file: int, now: float) -> None:
+    store.run("UPDATE files SET state = 'closed', closed = ? WHERE file = ?", (now, file))
+
+
+def open_files(store: Store, agent: str, incarnation: int) -> list[tuple[Any, ...]]:
+    """(file, directory, name, committed) of what an incarnation left open."""
+    return store.all(
+        "SELECT file, directory, name, committed FROM files"
+        " WHERE agent = ? AND incarnation = ? AND state = 'open' ORDER BY file",
+        (agent, incarnation),
+    )
+
+
+def all_files(store: Store) -> Iterator[tuple[Any, ...]]:
+    """(file, directory, name, committed, state)."""
+    return store.each("SELECT file, directory, name, committed, state FROM files ORDER BY file")
+
+
+def captures_of(store: Store, file: int) -> Iterator[tuple[Any, ...]]:
+    """(url, stored_date, mime, code, digest, offset, length, revisit) of a file's captures."""
+    return store.each(
+        'SELECT coalesce(p.url, v.url), v.stored_date, v.mime, v.code, v.digest, v."offset",'
+        " v.length, v.revisit FROM files f JOIN visits v"
+        " ON v.visit BETWEEN f.first_visit AND f.last_visit AND v.file = f.file"
+        " LEFT JOIN pages p ON p.page = v.page AND v.page > 0 WHERE f.file = ?",
+        (file,),
+    )
+
+
+def orphans_of(store: Store, file: int) -> list[tuple[int, int]]:
+    """(offset, length) of records whose epoch was refused."""
+    return store.all(
+        'SELECT "offset", length FROM orphans WHERE file = ? ORDER BY "offset"', (file,)
+    )  # type: ignore[return-value]

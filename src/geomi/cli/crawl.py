@@ -1,0 +1,249 @@
+"""`geomi init` and `geomi crawl`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from geomi import url as urls
+from geomi.cli.progress import Progress
+from geomi.cluster.collection import Collection
+from geomi.cluster.local import Ending, LocalEngine
+from geomi.errors import OperatorError
+from geomi.seeds.lists import Seed, read_seeds
+
+#: Options that belong to one crawl command, not to the collection.
+_PASSING = frozenset({"crawl.max_visits", "crawl.max_time_s", "crawl.max_bytes", "crawl.agents"})
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(init)
+    app.command()(crawl)
+
+
+def init(
+    collection: Annotated[Path, typer.Argument(help="Directory to make.")],
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="Setting as table.key=value; repeatable.")
+    ] = None,
+) -> None:
+    """Make an empty collection with a commented geomi.toml."""
+    from geomi import config
+
+    options = _from_sets(config.load(Path("geomi.toml.none"), sets or []), sets or [])
+    Collection(collection).create(options)
+    typer.echo(f"{collection}: made; edit {collection}/geomi.toml, then: geomi crawl {collection}")
+
+
+def crawl(
+    collection: Annotated[Path, typer.Argument(help="The collection; made if it is not there.")],
+    urls_: Annotated[
+        list[str] | None, typer.Argument(metavar="[URL]...", help="Seeds.")
+    ] = None,
+    seeds: Annotated[
+        list[Path] | None, typer.Option("--seeds", help="File of seeds: a list, sitemap or feed.")
+    ] = None,
+    manners: Annotated[
+        str | None, typer.Option(help="Preset of rests: polite, paper or own.")
+    ] = None,
+    own: Annotated[
+        list[str] | None,
+        typer.Option(help="A host of yours, HOST[:PORT] or *.example.org: no rest; repeatable."),
+    ] = None,
+    allow_network: Annotated[
+        list[str] | None,
+        typer.Option(help="A private network that may be visited, as 10.0.0.0/8; repeatable."),
+    ] = None,
+    scope: Annotated[
+        str | None, typer.Option(help="What a seed covers: site, prefix or domain.")
+    ] = None,
+    include: Annotated[
+        list[str] | None, typer.Option(help="Regular expression a URL must match; repeatable.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="Regular expression of URLs to leave out; repeatable.")
+    ] = None,
+    max_depth: Annotated[int | None, typer.Option(help="Most links from the seed.")] = None,
+    max_pages: Annotated[int | None, typer.Option(help="Most pages of one seed.")] = None,
+    max_visits: Annotated[int | None, typer.Option(help="Most visits of this crawl.")] = None,
+    max_time: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    max_bytes: Annotated[int | None, typer.Option(help="Stop after so many bytes.")] = None,
+    requisites: Annotated[
+        bool | None,
+        typer.Option("--requisites/--no-requisites", help="Images, styles, scripts of pages."),
+    ] = None,
+    agents: Annotated[int | None, typer.Option(help="Agent processes.")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Visit all known pages once more, as a new run.")
+    ] = False,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="Setting as table.key=value; repeatable.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
+) -> int:
+    """Crawl: begin, or go on where the last crawl of the collection stopped.
+
+    Exit code 0: ended by itself. 1: stopped by a limit, a signal or the disk. 2: a command or
+    setting is wrong.
+    """
+    options: dict[str, Any] = {
+        "manners.preset": manners,
+        "manners.own": own or None,
+        "guard.allow_networks": allow_network or None,
+        "crawl.scope": scope,
+        "crawl.include": include or None,
+        "crawl.exclude": exclude or None,
+        "crawl.max_depth": max_depth,
+        "crawl.max_pages": max_pages,
+        "crawl.max_visits": max_visits,
+        "crawl.max_time_s": max_time,
+        "crawl.max_bytes": max_bytes,
+        "crawl.requisites": requisites,
+        "crawl.agents": agents,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    place = Collection(collection)
+    found = _seeds(urls_ or [], seeds or [])
+    is_new = not place.exists
+    settings = place.settings(sets or [], given)  # checked before anything is made
+    if is_new:
+        if not found:
+            raise OperatorError(f"{collection}: a new collection needs a seed: a URL, or --seeds FILE")
+        if place.path.exists() and not place.path.is_dir():
+            raise OperatorError(f"{collection}: not a directory")
+        _check_archive(place, settings.archive.directories)
+        kept = _from_sets(settings, sets or [])
+        kept |= {name: value for name, value in given.items() if name not in _PASSING}
+        place.create(kept)
+    else:
+        settings = _as_last(place, sets or [], given)
+    place.check_directories(settings)
+    lock = place.coordinate()
+    try:
+        store = place.open_store(settings)
+        try:
+            with Progress(store, settings, is_quiet=as_json) as progress:
+                engine = LocalEngine(
+                    place, settings, store, told=progress.told, warn=progress.warn
+                )
+                kept_options = {
+                    name: value for name, value in given.items() if name not in _PASSING
+                }
+                ending = engine.crawl(
+                    found, again=again, options={"sets": sets or [], "options": kept_options}
+                )
+        finally:
+            store.close()
+    finally:
+        lock.release()
+    if as_json:
+        print(json.dumps(_facts(collection, ending)))
+    else:
+        _tell(collection, ending)
+    return 1 if ending.why else 0
+
+
+def _check_archive(place: Collection, directories: tuple[str, ...]) -> None:
+    """Absolute archive directories must be there or makeable before the collection is made."""
+    for directory in directories:
+        path = Path(place.archive_path(directory))
+        while not path.exists() and path != path.parent:
+            path = path.parent
+        if not path.is_dir() or not os.access(path, os.W_OK):
+            raise OperatorError(
+                f"archive.directories: {directory}: cannot be made, {path} is not a directory"
+                " that may be written to"
+            )
+
+
+def _as_last(place: Collection, sets: list[str], given: dict[str, Any]) -> Any:
+    """Settings of a collection: an unfinished run keeps the options it was begun with."""
+    from geomi.cluster import tables
+
+    settings = place.settings(sets, given)
+    if "://" not in place.store_address(settings) and not Path(
+        place.store_address(settings)
+    ).is_file():
+        return settings
+    store = place.read_store(settings)
+    try:
+        last = tables.last_run(store)
+    finally:
+        store.close()
+    if last is None or last[2] == "done":
+        return settings
+    before = json.loads(last[6])
+    merged = {**before.get("options", {}), **given}
+    return place.settings([*before.get("sets", []), *sets], merged)
+
+
+def _from_sets(settings: Any, sets: list[str]) -> dict[str, Any]:
+    """What --set gave, by full name, for a new geomi.toml."""
+    from geomi.keys import KEYS
+
+    names = set()
+    for text in sets:
+        name = text.partition("=")[0].strip()
+        full = [key for key in KEYS if key == name or key.endswith("." + name)]
+        if not full:
+            full = [key for key in KEYS if name.startswith(key + ".")]
+        names.update(full[:1])
+    found = {}
+    for name in names:
+        value: Any = settings
+        for part in name.split("."):
+            value = getattr(value, part)
+        found[name] = value
+    return {name: value for name, value in found.items() if name not in _PASSING}
+
+
+def _seeds(texts: list[str], files: list[Path]) -> list[Seed]:
+    found: list[Seed] = []
+    for text in texts:
+        url = urls.canonical(text if "://" in text else f"http://{text}")
+        if url is None:
+            raise OperatorError(f"{text}: not a URL that can be crawled (http or https)")
+        found.append(Seed(url=url, labels={}, source="given"))
+    for path in files:
+        seeds, problems = read_seeds(path)
+        for problem in problems:
+            print(f"geomi: {path} line {problem.line}: {problem.what}: {problem.text}",
+                  file=sys.stderr)  # fmt: skip
+        found += seeds
+        if not seeds:
+            raise OperatorError(f"{path}: no seed in it")
+    return found
+
+
+def _facts(collection: Path, ending: Ending) -> dict[str, Any]:
+    at = ending.standing
+    return {
+        "collection": str(collection),
+        "run": ending.run,
+        "ended": ending.why or "by itself",
+        "seconds": round(ending.seconds, 3),
+        "restarts": ending.restarts,
+        "pages": {"known": at.known, "pending": at.pending, "by_outcome": at.outcomes},
+        "visits": at.visits,
+        "requests": at.requests,
+        "bytes": at.size_bytes,
+    }
+
+
+def _tell(collection: Path, ending: Ending) -> None:
+    at = ending.standing
+    outcomes = ", ".join(f"{name} {number}" for name, number in at.outcomes.items())
+    print(f"{collection}: {at.known} pages known, {at.visits} visits, {at.size_bytes} bytes,"
+          f" {ending.seconds:.1f} s")  # fmt: skip
+    print(f"outcomes: {outcomes or 'none'}")
+    if at.pending:
+        print(f"{at.pending} pages wait; see: geomi status {collection}")
+    if ending.why:
+        print(f"stopped: {ending.why}; go on with: geomi crawl {collection}")
+
+

@@ -1,0 +1,39 @@
+"""An agent process: `python -m geomi.cluster`, started by the engine with its orders on stdin."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import msgspec
+
+from geomi import config
+from geomi.cluster.collection import Collection
+from geomi.cluster.shell import Shell
+from geomi.errors import GeomiError, OperatorError
+
+
+def main() -> int:
+    orders = msgspec.json.decode(sys.stdin.buffer.readline())
+    shell = Shell(
+        Collection(orders["collection"]),
+        config.restore(orders["settings"]),
+        agent=orders["agent"],
+        run=orders["run"],
+    )
+    try:
+        shell.run()
+    except OperatorError as error:
+        print(f"geomi: {orders['agent']}: {error}", file=sys.stderr)
+        return 2
+    except GeomiError as error:
+        print(f"geomi: {orders['agent']}: {error}", file=sys.stderr)
+        return 3
+    except Exception:  # the border of the process: say it, the supervisor acts
+        traceback.print_exc()
+        return 4
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,331 @@
+"""What an agent settles together: rows for one transaction, and how they are committed.
+
+Order: append the records, sync the files, `commit` (one transaction), only then forget.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from geomi.archive import tables as archive_tables
+from geomi.archive.writer import FileWrite
+from geomi.frontier import tables as frontier_tables
+from geomi.frontier.tables import Known
+from geomi.history import tables as history_tables
+from geomi.seeds import tables as seeds_tables
+from geomi.store import Store
+
+# Places in a row of `visits` (history.tables.PUT_VISIT).
+SITE, EPOCH, SIZE, FILE, OFFSET, LENGTH, BATCH = 1, 6, 15, 17, 18, 19, 22
+
+
+@dataclass(slots=True)
+class NewPage:
+    """A page found. `known` waits for its visit; with a `why` it is refused and only recorded."""
+
+    site_id: int
+    known: Known
+    url_hash: int
+    found: float
+    run: int
+    why: str = ""
+    is_maybe: bool = False  # the seen-filter cannot say: the store decides
+
+
+@dataclass(slots=True)
+class Stored:
+    """A visit with a record: what must be right once lengths of spooled parts are known."""
+
+    visit: list[Any]
+    page: int  # 0: no page row to update
+    index: int  # of its first part among the parts of its file
+    extent: int
+    date: str
+    record_id: str
+    digest: str
+    is_revisit: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    """Rows in the order they were settled. Filled by the agent, emptied by commit()."""
+
+    agent: str
+    incarnation: int
+    holder: str
+    run: int
+    # site_id -> epoch of every site with a row here
+    epochs: dict[int, int] = field(default_factory=dict)
+    visits: list[list[Any]] = field(default_factory=list)
+    stored: list[Stored] = field(default_factory=list)
+    # (site_id, outcome before, outcome after, parameters of SETTLE_PAGE)
+    settled: list[tuple[int, str, str, tuple[Any, ...]]] = field(default_factory=list)
+    # (site_id, rank, page): no longer pending
+    done: list[tuple[int, int, int]] = field(default_factory=list)
+    # (site_id, Known): still pending, later
+    retried: list[tuple[int, Known]] = field(default_factory=list)
+    new: list[NewPage] = field(default_factory=list)
+    # (site of the page it was found on, parameters of PUT_OUTSIDE, hops, admit)
+    outside: list[tuple[int, tuple[Any, ...], int, str]] = field(default_factory=list)
+    robots: list[tuple[Any, ...]] = field(default_factory=list)
+    # (site_id, outcome, why): all that still waits at the site takes this state
+    given_up: list[tuple[int, str, str]] = field(default_factory=list)
+    # letters of the inbox that were taken in, with the site they were for
+    letters: list[tuple[int, int]] = field(default_factory=list)
+    # parties with a download here
+    parties: set[int] = field(default_factory=set)
+    # seed -> (page, outcome, digest)
+    seeds: dict[int, tuple[int, str, str]] = field(default_factory=dict)
+    # (site_id, host's address, failures in a row)
+    site_facts: dict[int, tuple[str, int]] = field(default_factory=dict)
+    files: list[FileWrite] = field(default_factory=list)
+    spools: list[str] = field(default_factory=list)
+    payload_bytes: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.epochs or self.files)
+
+    def grown(self, file: int, index: int, length: int) -> None:
+        """A spooled part at `index` of `file` turned out `length` bytes long."""
+        for stored in self.stored:
+            visit = stored.visit
+            if visit[FILE] != file:
+                continue
+            if stored.index == index:
+                visit[LENGTH] = length
+                stored.extent += length
+            elif stored.index > index:
+                visit[OFFSET] += length
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What the store made of a batch."""
+
+    refused: frozenset[int]  # sites whose epoch is no longer ours: nothing of them was written
+    inserted: tuple[NewPage, ...]  # maybes that were new, and wait
+
+
+def commit(store: Store, batch: Batch, *, now: float, lengths: dict[int, int]) -> Committed:
+    """Writes a batch, all or nothing but for refused sites. `lengths`: files as appended."""
+    with store.transaction():
+        refused = _refused(store, batch)
+        visits = [row for row in batch.visits if row[SITE] not in refused]
+        number = history_tables.open_batch(store, batch.agent, batch.incarnation, now)
+        for row in visits:
+            row[BATCH] = number
+        store.many(history_tables.PUT_VISIT, visits)
+        history_tables.close_batch(store, number, len(visits))
+        for file, length in lengths.items():
+            archive_tables.committed(store, file, length)
+        if refused:
+            _keep_orphans(store, batch, refused)
+        counts: Counter[str] = Counter(batch.counts)
+        waiting: Counter[int] = Counter()
+        counts["requests"] += len(visits)
+        counts["visits"] += sum(1 for row in visits if row[0])
+        counts["bytes"] += sum(row[SIZE] for row in visits)
+        _settle(store, batch, refused, counts, waiting)
+        inserted = _insert(store, batch, refused, counts, waiting)
+        _give_up(store, batch, refused, counts, waiting)
+        _outside(store, batch, refused, counts)
+        store.many(frontier_tables.PUT_ROBOTS, [r for r in batch.robots if r[1] not in refused])
+        store.many(
+            "DELETE FROM inbox WHERE letter = ?",
+            [(letter,) for letter, site in batch.letters if site not in refused],
+        )
+        _parties(store, batch, now)
+        store.many(
+            "UPDATE sites SET waiting = waiting + ? WHERE site_id = ?",
+            [(delta, site) for site, delta in waiting.items() if delta],
+        )
+        store.many(
+            "UPDATE sites SET address = ?, failures = ? WHERE site_id = ?",
+            [(a, f, site) for site, (a, f) in batch.site_facts.items() if site not in refused],
+        )
+        counts["pages.pending"] += sum(waiting.values())
+        frontier_tables.count(store, counts.items())
+    return Committed(refused=frozenset(refused), inserted=tuple(inserted))
+
+
+def _refused(store: Store, batch: Batch) -> set[int]:
+    """Sites whose lease is no longer this agent's. The write lock is held: it stays true."""
+    refused = set(batch.epochs)
+    ids = list(batch.epochs)
+    for start in range(0, len(ids), 500):
+        some = ids[start : start + 500]
+        marks = ",".join("?" * len(some))
+        for site_id, epoch, holder in store.all(
+            f"SELECT site_id, epoch, holder FROM sites WHERE site_id IN ({marks})", some
+        ):
+            if epoch == batch.epochs[site_id] and holder == batch.holder:
+                refused.discard(site_id)
+    return refused
+
+
+def _keep_orphans(store: Store, batch: Batch, refused: set[int]) -> None:
+    store.many(
+        'INSERT INTO orphans (file, "offset", length, site_id, epoch) VALUES (?, ?, ?, ?, ?)',
+        [
+            (s.visit[FILE], s.visit[OFFSET], s.extent, s.visit[SITE], s.visit[EPOCH])
+            for s in batch.stored
+            if s.visit[SITE] in refused
+        ],
+    )
+
+
+def _settle(
+    store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int]
+) -> None:
+    settled = [row for row in batch.settled if row[0] not in refused]
+    store.many(frontier_tables.SETTLE_PAGE, [row[3] for row in settled])
+    for _, before, after, _ in settled:
+        counts["outcome." + before] -= 1
+        counts["outcome." + after] += 1
+    store.many(
+        frontier_tables.STORE_PAGE,
+        [
+            (s.visit[FILE], s.visit[OFFSET], s.visit[LENGTH], s.date, s.record_id, s.digest, s.page)
+            for s in batch.stored
+            if s.page and not s.is_revisit and s.visit[SITE] not in refused
+        ],
+    )
+    done = [row for row in batch.done if row[0] not in refused]
+    for site_id, _, _ in done:
+        waiting[site_id] -= 1
+    store.many(frontier_tables.DROP_PENDING, done)
+    store.many(
+        frontier_tables.PUT_PENDING,
+        [
+            (site_id, k.rank, k.page, k.reason, k.not_before, 0.0, k.tries)
+            for site_id, k in batch.retried
+            if site_id not in refused
+        ],
+    )
+
+
+def page_row(new: NewPage) -> tuple[Any, ...]:
+    """Parameters of NEW_PAGE."""
+    k = new.known
+    return (
+        k.page, new.site_id, k.url, new.url_hash, k.depth, k.party, k.kind, k.via, k.hops,
+        new.found, new.run, k.outcome, new.why,
+    )  # fmt: skip
+
+
+def _insert(
+    store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int]
+) -> list[NewPage]:
+    """New pages and what of them waits. Returns the maybes that were new and wait."""
+    sure = [n for n in batch.new if not n.is_maybe and n.site_id not in refused]
+    store.many(frontier_tables.NEW_PAGE, [page_row(n) for n in sure])
+    fresh: list[NewPage] = []
+    for new in batch.new:
+        if not new.is_maybe or new.site_id in refused:
+            continue
+        row = (*page_row(new), new.site_id, new.url_hash, new.known.url)
+        if store.run(frontier_tables.MAYBE_PAGE, row):
+            sure.append(new)
+            if not new.why:
+                fresh.append(new)
+    store.many(
+        frontier_tables.PUT_PENDING,
+        [
+            (n.site_id, n.known.rank, n.known.page, n.known.reason, n.known.not_before, 0.0, 0)
+            for n in sure
+            if not n.why
+        ],
+    )
+    for new in sure:
+        counts["outcome." + new.known.outcome] += 1
+        if not new.why:
+            waiting[new.site_id] += 1
+    counts["pages.known"] += len(sure)
+    return fresh
+
+
+def _give_up(
+    store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int]
+) -> None:
+    for site_id, outcome, why in batch.given_up:
+        if site_id not in refused:
+            give_up_site(store, site_id, outcome, why, batch.run, counts)
+            counts["pages.pending"] += waiting.pop(site_id, 0)
+
+
+def give_up_site(
+    store: Store, site_id: int, outcome: str, why: str, run: int, counts: Counter[str]
+) -> None:
+    """All that waits at a site takes one state and waits no longer."""
+    there = "FROM pages WHERE page IN (SELECT page FROM pending WHERE site_id = ?)"
+    for before, number in store.all(
+        f"SELECT outcome, count(*) {there} GROUP BY outcome", (site_id,)
+    ):
+        counts["outcome." + before] -= number
+        counts["outcome." + outcome] += number
+    store.run(
+        "UPDATE pages SET outcome = ?, why = ?, run = ?, fails = fails + 1"
+        " WHERE page IN (SELECT page FROM pending WHERE site_id = ?)",
+        (outcome, why, run, site_id),
+    )
+    gone = store.run("DELETE FROM pending WHERE site_id = ?", (site_id,))
+    counts["pages.pending"] -= gone
+    # What the batch itself put there is counted by its caller: set, do not add.
+    store.run("UPDATE sites SET waiting = 0 WHERE site_id = ?", (site_id,))
+
+
+def _outside(store: Store, batch: Batch, refused: set[int], counts: Counter[str]) -> None:
+    """Links to other sites: to the inbox of an admitted one, else remembered as candidates."""
+    rows = [row for row in batch.outside if row[0] not in refused]
+    if not rows:
+        return
+    admitted = known_sites(store, {row[1][2] for row in rows})
+    inbox, outside = [], []
+    for _, params, hops, admit in rows:
+        if admit or params[2] in admitted:
+            _, url, site, _, kind, via, depth, party, _ = params
+            inbox.append((site, url, kind, via, depth, party, 2, 0.0, 0.0, hops, admit))
+        else:
+            outside.append(params)
+    store.many(frontier_tables.PUT_INBOX, inbox)
+    store.many(seeds_tables.PUT_OUTSIDE, outside)
+    counts["inbox.put"] += len(inbox)
+
+
+def known_sites(store: Store, sites: Iterable[str]) -> set[str]:
+    """Those of `sites` that are admitted."""
+    names = list(sites)
+    found: set[str] = set()
+    for start in range(0, len(names), 500):
+        some = names[start : start + 500]
+        marks = ",".join("?" * len(some))
+        found.update(
+            row[0] for row in store.all(f"SELECT site FROM sites WHERE site IN ({marks})", some)
+        )
+    return found
+
+
+def _parties(store: Store, batch: Batch, now: float) -> None:
+    """When each party began and last ended a download, and how many pages it was given."""
+    pages: Counter[int] = Counter()
+    for new in batch.new:
+        if not new.why and not new.is_maybe:
+            pages[new.known.party] += 1
+    store.many(
+        "UPDATE seeds SET party_ended = ?, pages = pages + ?,"
+        " party_started = CASE WHEN party_started = 0 THEN ? ELSE party_started END WHERE seed = ?",
+        [(now, number, now, seed) for seed, number in pages.items()],
+    )
+    store.many(
+        "UPDATE seeds SET party_ended = ? WHERE seed = ?",
+        [(now, seed) for seed in batch.parties if seed not in pages],
+    )
+    store.many(
+        "UPDATE seeds SET page = ?, outcome = ?, digest = ? WHERE seed = ?",
+        [(page, outcome, digest, seed) for seed, (page, outcome, digest) in batch.seeds.items()],
+    )

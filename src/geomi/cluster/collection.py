@@ -1,0 +1,115 @@
+"""A collection on disk: its directory, settings, store and locks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from geomi import config
+from geomi.archive.files import Lock
+from geomi.cluster.tables import MIGRATIONS
+from geomi.config import FILE_NAME, Settings
+from geomi.errors import OperatorError
+from geomi.sheet import default_toml
+from geomi.store import Store, open_store
+from geomi.store.migrate import check_version, migrate, version_of
+
+DATABASE = "geomi.db"
+
+
+class Collection:
+    """Paths and settings. Opens nothing until asked."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @property
+    def exists(self) -> bool:
+        return (self.path / FILE_NAME).is_file() or (self.path / DATABASE).is_file()
+
+    def must_exist(self) -> Collection:
+        if not self.exists:
+            raise OperatorError(f"{self.path}: no collection here (no {FILE_NAME}, no {DATABASE})")
+        return self
+
+    def create(self, given: Mapping[str, Any] | None = None) -> None:
+        """Makes the directory and its geomi.toml; `given` are settings to write into it."""
+        if self.path.exists() and not self.path.is_dir():
+            raise OperatorError(f"{self.path}: not a directory")
+        if self.exists:
+            raise OperatorError(f"{self.path}: there is a collection already")
+        if self.path.is_dir() and any(self.path.iterdir()):
+            raise OperatorError(f"{self.path}: the directory is not empty, and no collection")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            (self.path / FILE_NAME).write_text(default_toml(given), encoding="utf-8")
+        except OSError as error:
+            raise OperatorError(f"{self.path}: {error.strerror or error}") from error
+
+    def settings(
+        self, sets: Sequence[str] = (), options: Mapping[str, Any] | None = None
+    ) -> Settings:
+        return config.load(self.path / FILE_NAME, sets, options=options)
+
+    def store_address(self, settings: Settings) -> str:
+        return settings.store or str(self.path / DATABASE)
+
+    def open_store(self, settings: Settings) -> Store:
+        """For writing; brings the schema up to date."""
+        store = open_store(self.store_address(settings))
+        migrate(store, MIGRATIONS, where=str(self.path))
+        return store
+
+    def read_store(self, settings: Settings | None = None) -> Store:
+        """For reading. Never refused while a crawl is running."""
+        self.must_exist()
+        address = self.store_address(settings or self.settings())
+        if "://" not in address and not Path(address).is_file():
+            raise OperatorError(f"{self.path}: nothing was crawled yet (no {DATABASE})")
+        store = open_store(address, readonly=True)
+        check_version(version_of(store), len(MIGRATIONS), str(self.path))
+        if version_of(store) < len(MIGRATIONS):
+            store.close()
+            return self.open_store(settings or self.settings())
+        return store
+
+    def archive_path(self, directory: str) -> str:
+        """Where an archive directory of the settings lies."""
+        return directory if os.path.isabs(directory) else str(self.path / directory)
+
+    @property
+    def spool_path(self) -> str:
+        return str(self.path / "spool")
+
+    def lock_path(self, name: str) -> str:
+        """The file of a lock; its directory is made."""
+        locks = self.path / "locks"
+        locks.mkdir(exist_ok=True)
+        return str(locks / name)
+
+    def coordinate(self) -> Lock:
+        """The lock of the one coordinator; OperatorError names the one that has it."""
+        lock = Lock(self.lock_path("coordinator"))
+        if not lock.take():
+            raise OperatorError(
+                f"{self.path}: another geomi works on it ({lock.read_note() or 'unknown'})"
+            )
+        lock.note(f"process {os.getpid()} on {os.uname().nodename}")
+        return lock
+
+    def check_directories(self, settings: Settings) -> None:
+        """Every archive directory can be made and written to, before anything starts."""
+        for directory in settings.archive.directories:
+            path = self.archive_path(directory)
+            try:
+                os.makedirs(path, exist_ok=True)
+                probe = os.path.join(path, f".probe-{os.getpid()}")
+                with open(probe, "wb"):
+                    pass
+                os.unlink(probe)
+            except OSError as error:
+                raise OperatorError(
+                    f"archive.directories: {path}: {error.strerror or error}"
+                ) from error

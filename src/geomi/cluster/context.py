@@ -1,0 +1,147 @@
+"""The seed context: all that an agent holds in memory for one site it visits.
+
+(Paper 000 has one a party; here the parties of one site share it, because they share the server,
+its address, its robots.txt and its seen-filter.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from geomi.fetch.robots import Rules
+from geomi.frontier.politeness import Host, Manners
+from geomi.frontier.queue import Queue
+from geomi.frontier.retry import Retry
+from geomi.frontier.scope import Admission, Scope
+from geomi.frontier.seen import SeenFilter
+from geomi.frontier.tables import Known
+from geomi.records import Lease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteRules:
+    """The settings of one site. Made by: config (through cluster.plan).   Taken by: agent."""
+
+    manners: Manners
+    scope: Scope
+    retry: Retry
+    is_prefix: bool = False  # scope is the directories of the seeds
+    obey_robots: bool = True
+    max_pages: int | None = None
+    redirects: int = 5
+    crawl_delay_max_s: float = 3600.0
+    retry_after_max_s: float = 86_400.0
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The settings of one agent."""
+
+    agent: str
+    incarnation: int
+    run: int
+    rules: Callable[[str], SiteRules]
+    admission: Admission = field(default_factory=Admission)
+    contexts: int = 512
+    connections: int = 256
+    window: int = 1000
+    batch_visits: int = 250
+    batch_bytes: int = 8 * 2**20
+    batch_s: float = 1.0
+    is_exact: bool = False
+    seen_error: float = 1e-9
+    requests: bool = True
+    metadata: bool = True
+    dns: bool = True
+    level: int = 1
+    robots_agent: str = "geomi"
+    robots_cache_s: float = 86_400.0
+    robots_limit: int = 512_000
+    outside_per_site: int = 1000
+    lease_s: float = 60.0
+    address_margin_s: float = 0.01
+    has_quota: bool = False
+    has_page_limit: bool = False
+    patience_s: float = 600.0
+
+    @property
+    def holder(self) -> str:
+        return f"{self.agent}/{self.incarnation}"
+
+
+class RobotsState:
+    """robots.txt of one scheme and authority: unknown, being fetched, known."""
+
+    __slots__ = ("expires", "failing_since", "hops", "is_fetching", "rules", "url")
+
+    def __init__(self) -> None:
+        self.rules: Rules | None = None  # None: not known
+        self.expires = 0.0
+        self.failing_since = 0.0
+        self.is_fetching = False
+        self.url = ""  # where a redirect leads; empty: /robots.txt
+        self.hops = 0
+
+
+class Context:
+    """One leased site. `token` marks Targets that are settled for it."""
+
+    __slots__ = (
+        "address", "address_expires", "claims", "depths", "dirty", "epoch", "failures",
+        "first_seed", "flying", "gap_s", "go_to", "host", "is_gone", "is_leaving", "is_loaded",
+        "is_named", "is_resolving", "is_seen_whole", "is_slotted", "keys",
+        "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id", "token",
+        "turn", "turn_at", "until", "visits",
+    )  # fmt: skip
+
+    def __init__(
+        self, lease: Lease, rules: SiteRules, *, window: int, token: int, until: float
+    ) -> None:
+        self.site = lease.site
+        self.site_id = lease.site_id
+        self.epoch = lease.epoch
+        self.until = until
+        self.token = token
+        self.rules = rules
+        self.scope = rules.scope
+        self.host = Host(rules.manners)
+        self.is_named = rules.manners.is_own
+        self.gap_s = 0.0 if rules.manners.is_own else rules.manners.address_rest_s
+        self.queue = Queue(window=window)
+        self.seen: SeenFilter | None = None
+        self.is_seen_whole = False  # False while the filter is being rebuilt
+        self.is_loaded = False
+        self.address = ""
+        self.address_expires = 0.0
+        self.is_resolving = False
+        self.keys: tuple[str, ...] = ()  # address and groups, for the gaps
+        self.claims: tuple[str, ...] = ()  # those of them that are claimed in the store
+        self.robots: dict[str, RobotsState] = {}  # by scheme://authority; two at most, usually one
+        self.party_pages: dict[int, int] = {}
+        self.first_seed = 0
+        self.failures = 0  # failed connections in a row
+        self.flying: set[int] = set()  # tickets
+        self.depths: dict[int, int] = {}  # ticket -> depth, where a depth limit makes order matter
+        self.dirty = 0  # number of the last batch with a row of this site
+        self.turn = 0  # serial of its entry among the agent's turns; 0: it has none
+        self.turn_at = 0.0
+        self.is_slotted = False  # holds a place in line at its address
+        self.is_leaving = False  # to be released when nothing is under way
+        self.is_gone = False
+        self.go_to = ""  # on leaving: the holder of its address, who should take it
+        self.visits = 0
+
+
+@dataclass(slots=True)
+class Flight:
+    """A request under way. Filled at its start, emptied when its capture is settled."""
+
+    ctx: Context
+    known: Known | None  # None: robots.txt
+    started: float
+    host: Host
+    site: str  # the server asked, for the history
+    authority: str = ""  # whose robots.txt
+    hops: int = 0

@@ -1,0 +1,195 @@
+"""What agents ask of the store besides commits: leases, claims, waiting pages, letters.
+
+Each function is one transaction. Times of leases are the store's (`db_now`); agents count down on
+their own clocks from before they asked.
+"""
+
+from __future__ import annotations
+
+from geomi.cluster.commands import Letter, Loaded, Release, SiteFacts
+from geomi.cluster.context import Plan
+from geomi.errors import InternalError
+from geomi.frontier import tables
+from geomi.frontier.queue import Key
+from geomi.records import Lease
+from geomi.store import Store
+
+REBUILD_LIMIT = 50_000
+DRAIN_LIMIT = 2_000
+
+
+def grant(store: Store, plan: Plan, number: int, *, now: float) -> list[Lease]:
+    """Sites with something due that nobody holds. Those meant for this agent come first."""
+    holder = plan.holder
+    with store.transaction():
+        rows = store.all(
+            "UPDATE sites SET holder = ?, epoch = epoch + 1, lease_until = ?, go_to = ''"
+            " WHERE site_id IN (SELECT site_id FROM sites WHERE waiting > 0 AND holder = ''"
+            " AND next_due <= ? AND rest_until <= ? AND state = 'open'"
+            " AND (go_to = '' OR go_to = ?) ORDER BY go_to DESC, next_due, site_id LIMIT ?)"
+            " RETURNING site_id, site, epoch",
+            (holder, now + plan.lease_s, now, now + plan.patience_s, holder, number),
+        )
+    return [
+        Lease(site_id=site_id, site=site, epoch=epoch, until=now + plan.lease_s)
+        for site_id, site, epoch in rows
+    ]
+
+
+def renew(store: Store, plan: Plan, *, now: float) -> list[int]:
+    """Prolongs all leases and claims of an agent; the sites that are still its own."""
+    with store.transaction():
+        held = store.all(
+            "UPDATE sites SET lease_until = ? WHERE holder = ? AND lease_until > ?"
+            " RETURNING site_id",
+            (now + plan.lease_s, plan.holder, now),
+        )
+        store.run(
+            "UPDATE addresses SET until = ? WHERE holder = ?", (now + plan.lease_s, plan.holder)
+        )
+        store.run(
+            "UPDATE agents SET beat = ? WHERE agent = ? AND incarnation = ?",
+            (now, plan.agent, plan.incarnation),
+        )
+    return [row[0] for row in held]
+
+
+def release(store: Store, plan: Plan, event: Release, *, now: float) -> None:
+    """Gives a site back, with what the next holder must know."""
+    with store.transaction():
+        store.run(
+            "UPDATE sites SET holder = '', lease_until = 0, clean = 1, rest_until = ?, rest_s = ?,"
+            " failures = ?, go_to = ?, next_due = CASE"
+            " WHEN EXISTS (SELECT 1 FROM pending p WHERE p.site_id = sites.site_id"
+            " AND p.not_before <= ?) THEN 0"
+            " ELSE coalesce((SELECT min(not_before) FROM pending p"
+            " WHERE p.site_id = sites.site_id), 0) END"
+            " WHERE site_id = ? AND epoch = ? AND holder = ?",
+            (
+                event.rest_until, event.rest_s, event.failures, event.go_to, now, event.site_id,
+                event.epoch, plan.holder,
+            ),
+        )  # fmt: skip
+        for key in event.unclaim:
+            store.run(
+                "DELETE FROM addresses WHERE address = ? AND holder = ?", (key, plan.holder)
+            )
+            store.run("UPDATE sites SET go_to = '' WHERE go_to = ?", (plan.holder,))
+
+
+def claim(store: Store, plan: Plan, keys: tuple[str, ...], *, now: float) -> str:
+    """Empty if all keys are ours now; else the holder of one of them (and none is taken)."""
+    with store.transaction():
+        for key in keys:
+            row = store.one(
+                "SELECT holder FROM addresses WHERE address = ? AND slot = 0 AND holder <> ?"
+                " AND until > ?",
+                (key, plan.holder, now),
+            )
+            if row is not None:
+                return str(row[0])
+        store.many(
+            "INSERT INTO addresses (address, slot, holder, epoch, until) VALUES (?, 0, ?, 0, ?)"
+            " ON CONFLICT (address, slot) DO UPDATE SET holder = excluded.holder,"
+            " until = excluded.until",
+            [(key, plan.holder, now + plan.lease_s) for key in keys],
+        )
+    return ""
+
+
+def load(
+    store: Store, *, site_id: int, epoch: int, after: Key, limit: int, is_first: bool,
+    has_page_limit: bool,
+) -> Loaded:  # fmt: skip
+    """Waiting pages of a leased site, and on the first call its facts."""
+    rows = tables.window(store, site_id, after=after, limit=limit)
+    facts = site_facts(store, site_id, has_page_limit=has_page_limit) if is_first else None
+    return Loaded(site_id=site_id, epoch=epoch, rows=rows, limit=limit, facts=facts)
+
+
+def site_facts(store: Store, site_id: int, *, has_page_limit: bool) -> SiteFacts:
+    row = store.one(
+        "SELECT site, rest_until, rest_s, clean, failures FROM sites WHERE site_id = ?", (site_id,)
+    )
+    if row is None:
+        raise InternalError(f"site {site_id}: leased, but not in the store")
+    site, rest_until, rest_s, clean, failures = row
+    with store.transaction():  # from now on a holder that vanishes leaves the site unclean
+        store.run("UPDATE sites SET clean = 0 WHERE site_id = ?", (site_id,))
+    # A bound for the size of the seen-filter; counting a large site exactly would take long.
+    some = store.one(
+        "SELECT count(*) FROM (SELECT 1 FROM pages WHERE site_id = ? LIMIT 200000)", (site_id,)
+    )
+    pages = int(some[0]) if some else 0
+    if pages >= 200_000:
+        pages = int((store.one("SELECT count(*) FROM pages WHERE site_id = ?", (site_id,)) or (0,))[0])
+    seeds = store.all("SELECT seed, url FROM seeds WHERE site = ? ORDER BY seed", (site,))
+    starts = [url for _, url in seeds]
+    starts += [
+        url
+        for (url,) in store.all(
+            "SELECT p.url FROM pages p WHERE p.site_id = ? AND p.kind = 's' AND p.depth = 0",
+            (site_id,),
+        )
+    ] if not seeds else []  # fmt: skip
+    party_pages: list[tuple[int, int]] = []
+    if has_page_limit:
+        party_pages = [
+            (int(party), int(number))
+            for party, number in store.all(
+                "SELECT party, count(*) FROM pages WHERE site_id = ? AND outcome <> 'skip'"
+                " AND kind <> 'e' GROUP BY party",
+                (site_id,),
+            )
+        ]
+    robots = store.all(
+        "SELECT authority, fetched, expires, code, failing_since, body FROM robots"
+        " WHERE site_id = ?",
+        (site_id,),
+    )
+    return SiteFacts(
+        pages=pages,
+        rest_until=rest_until,
+        rest_s=rest_s,
+        is_clean=bool(clean),
+        failures=failures,
+        seed_urls=tuple(starts),
+        first_seed=seeds[0][0] if seeds else 0,
+        party_pages=tuple(party_pages),
+        robots=tuple(robots),
+    )
+
+
+def drain(store: Store, sites: tuple[str, ...]) -> list[Letter]:
+    """Letters for sites held by the caller; they stay until its batch takes them in."""
+    if store.one("SELECT 1 FROM inbox LIMIT 1") is None:
+        return []
+    found: list[Letter] = []
+    for start in range(0, len(sites), 500):
+        some = sites[start : start + 500]
+        marks = ",".join("?" * len(some))
+        found += [
+            Letter(
+                letter=row[0], site=row[1], url=row[2], kind=row[3], via=row[4], depth=row[5],
+                party=row[6], reason=row[7], not_before=row[8], weight=row[9], hops=row[10],
+            )
+            for row in store.all(
+                "SELECT letter, site, url, kind, via, depth, party, reason, not_before, weight,"
+                f" hops FROM inbox WHERE site IN ({marks}) ORDER BY letter LIMIT ?",
+                (*some, DRAIN_LIMIT - len(found)),
+            )
+        ]  # fmt: skip
+        if len(found) >= DRAIN_LIMIT:
+            break
+    return found
+
+
+def draw(store: Store, number: int) -> int:
+    """A share of the visits that the crawl may still make."""
+    with store.transaction():
+        row = store.one("SELECT value FROM counters WHERE name = 'quota'")
+        left = int(row[0]) if row else 0
+        share = min(number, max(1, left // 8), left)
+        if share > 0:
+            tables.count(store, [("quota", -share)])
+    return max(share, 0)

@@ -1,0 +1,124 @@
+"""From settings to what agents need: the one place where names of settings meet the stages."""
+
+from __future__ import annotations
+
+from geomi.cluster.context import Plan, SiteRules
+from geomi.config import Settings, matches
+from geomi.fetch.limits import Limits
+from geomi.frontier.politeness import Manners
+from geomi.frontier.retry import Retry
+from geomi.frontier.scope import Admission, Scope
+from geomi.seeds.tables import given_domains
+from geomi.store import Store
+
+
+def site_rules(settings: Settings, site: str) -> SiteRules:
+    """The settings of one site."""
+    own = settings.for_site(site)
+    crawl, manners = own.crawl, own.manners
+    return SiteRules(
+        manners=Manners(
+            rest_s=manners.rest_s,
+            rest_factor=manners.rest_factor,
+            rest_factor_max_s=manners.rest_factor_max_s,
+            address_rest_s=manners.address_rest_s,
+            connections=manners.connections,
+            is_own=own.own,
+        ),
+        scope=Scope(
+            include=own.include,
+            exclude=own.exclude,
+            max_depth=crawl.max_depth,
+            max_url=crawl.max_url,
+            requisites=crawl.requisites,
+        ),
+        retry=Retry(
+            attempts=own.retry.attempts,
+            gap_s=own.retry.gap_s,
+            gap_factor=own.retry.gap_factor,
+            gap_max_s=own.retry.gap_max_s,
+        ),
+        is_prefix=crawl.scope == "prefix",
+        obey_robots=own.robots.obey,
+        max_pages=crawl.max_pages,
+        redirects=own.fetch.redirects,
+        crawl_delay_max_s=manners.crawl_delay_max_s,
+        retry_after_max_s=manners.retry_after_max_s,
+        groups=tuple(
+            name
+            for name, patterns in settings.manners.groups.items()
+            if any(matches(pattern, site) for pattern in patterns)
+        ),
+    )
+
+
+def admission(settings: Settings, store: Store) -> Admission:
+    """Which sites beyond the given ones are admitted: `seeds.admit`, and scope `domain`."""
+    admit = settings.seeds.admit
+    domains = set(admit.domains)
+    if settings.crawl.scope == "domain":
+        domains |= given_domains(store)
+    return Admission(
+        domains=frozenset(domains),
+        tlds=tuple(tld.lstrip(".") for tld in admit.tlds),
+        sites=tuple(admit.sites),
+        networks=tuple(admit.networks),
+        countries=frozenset(country.upper() for country in admit.countries),
+    )
+
+
+def plan_of(
+    settings: Settings, store: Store, *, agent: str, incarnation: int, run: int
+) -> Plan:
+    """What one agent is told."""
+    cache: dict[str, SiteRules] = {}
+
+    def rules(site: str) -> SiteRules:
+        found = cache.get(site)
+        if found is None:
+            if len(cache) > 10_000:
+                cache.clear()
+            found = cache[site] = site_rules(settings, site)
+        return found
+
+    return Plan(
+        agent=agent,
+        incarnation=incarnation,
+        run=run,
+        rules=rules,
+        admission=admission(settings, store),
+        contexts=settings.agent.contexts,
+        connections=settings.agent.connections,
+        window=settings.agent.window,
+        batch_visits=settings.agent.batch_visits,
+        batch_bytes=settings.agent.batch_bytes,
+        batch_s=settings.agent.batch_s,
+        is_exact=settings.crawl.seen == "exact",
+        seen_error=settings.crawl.seen_error,
+        requests=settings.archive.requests,
+        metadata=settings.archive.metadata,
+        dns=settings.archive.dns,
+        level=settings.archive.level,
+        robots_agent=settings.robots.agent,
+        robots_cache_s=settings.robots.cache_s,
+        robots_limit=settings.robots.limit_bytes,
+        outside_per_site=settings.seeds.outside_per_site,
+        has_quota=settings.crawl.max_visits is not None,
+        has_page_limit=settings.crawl.max_pages is not None
+        or any("crawl.max_pages" in table for table in settings.site.values()),
+        patience_s=settings.crawl.patience,
+    )
+
+
+def limits_of(settings: Settings) -> Limits:
+    fetch = settings.fetch
+    return Limits(
+        connect_s=fetch.connect_s,
+        idle_s=fetch.idle_s,
+        total_s=fetch.total_s,
+        head_bytes=fetch.head_bytes,
+        html_bytes=fetch.html_bytes,
+        other_bytes=fetch.other_bytes,
+        spool_bytes=fetch.spool_bytes,
+        in_flight_bytes=fetch.in_flight_bytes,
+    )

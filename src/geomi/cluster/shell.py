@@ -1,0 +1,439 @@
+"""The asyncio shell of an agent: libcurl, c-ares, files and the store, around the step machine.
+
+One event loop runs the machine, the network and the parsing. One thread owns the store and the
+files: its jobs run in the order they were given, so a read that follows a write sees it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from geomi import __version__, clock
+from geomi.archive.files import Lock, RealFiles
+from geomi.archive.names import Ids
+from geomi.archive.record import warcinfo
+from geomi.archive.writer import Writer
+from geomi.cluster import leases, tables
+from geomi.cluster.agent import ID_RANGE, Agent
+from geomi.cluster.batch import Batch
+from geomi.cluster.collection import Collection
+from geomi.cluster.commands import (
+    Abort,
+    Ask,
+    Claim,
+    Command,
+    Drain,
+    Draw,
+    Leased,
+    Load,
+    Rebuild,
+    Release,
+    Renew,
+    Resolve,
+    TakeIds,
+    Write,
+)
+from geomi.cluster.context import Plan
+from geomi.cluster.ledger import Ledger, Written
+from geomi.cluster.plan import limits_of, plan_of
+from geomi.config import Settings
+from geomi.errors import OperatorError, ResourceError
+from geomi.extract import Extractor
+from geomi.fetch.client import Client
+from geomi.fetch.dns import Resolver, parse_hosts
+from geomi.fetch.guard import Guard
+from geomi.fetch.request import Fetch
+from geomi.frontier import tables as frontier_tables
+from geomi.records import Capture
+from geomi.store import Store
+
+_RETRY_S = 5.0  # between tries of a batch while the disk is full or the store away
+_GRACE_S = 3.0  # what requests under way get when the agent is told to stop
+_FACTS_S = 1.0
+FILES_A_LIFE = 100_000
+
+
+class Shell:
+    """Carries out the commands of one agent until it is told to stop."""
+
+    def __init__(self, collection: Collection, settings: Settings, *, agent: str, run: int) -> None:
+        self._collection = collection
+        self._settings = settings
+        self._name = agent
+        self._run = run
+        self._stop_asked = False
+        self._stopped_at = 0.0
+        self._woken: asyncio.TimerHandle | None = None
+        self._wake_at = 0.0
+        self._done: asyncio.Event | None = None
+        self._failure: BaseException | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._in_drain = False
+        self._finishing = False
+        self._told = ""  # the complaint that stands
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Runs to the end. Raises what broke it."""
+        import uvloop
+
+        self._store = self._collection.open_store(self._settings)
+        incarnation = tables.begin_agent(
+            self._store, self._name, socket.gethostname(), os.getpid(), time.time()
+        )
+        self._incarnation = incarnation
+        lock = Lock(self._collection.lock_path(f"{self._name}-{incarnation}"))
+        if not lock.take():
+            raise OperatorError(f"{lock.path}: held by another process")
+        lock.note(f"process {os.getpid()} on {socket.gethostname()}")
+        self._plan = plan_of(
+            self._settings, self._store, agent=self._name, incarnation=incarnation, run=self._run
+        )
+        self._files = RealFiles()
+        self._ledger = Ledger(
+            store=self._store, files=self._files, where=self._collection.archive_path,
+            level=self._plan.level, now=time.time,
+        )  # fmt: skip
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="store") as self._thread:
+            uvloop.run(self._live())
+        self._files.close()
+        if self._failure is not None:
+            raise self._failure
+        self._ledger.recover(self._name, incarnation)  # nothing is left open; marks the agent ended
+        self._store.close()
+        lock.release()
+
+    async def _live(self) -> None:
+        loop = self._loop = asyncio.get_running_loop()
+        self._done = asyncio.Event()
+        # A date for the start, and a counter from there: waiting is immune to the date being set.
+        self._start = (time.time(), clock.boottime())
+        settings, plan = self._settings, self._plan
+        os.makedirs(self._collection.spool_path, exist_ok=True)
+        self._clear_spool()
+        ids = Ids(os.urandom(10))
+        with self._store.transaction():
+            first_file = frontier_tables.take_ids(self._store, "file", FILES_A_LIFE)
+            first_page = frontier_tables.take_ids(self._store, "page", ID_RANGE)
+        counter = iter(range(first_file, first_file + FILES_A_LIFE))
+        writer = Writer(
+            directories=tuple(settings.archive.directories),
+            prefix=f"geomi-{self._name}-{self._incarnation:05d}",
+            file_bytes=settings.archive.file_bytes,
+            ids=ids,
+            next_file=lambda: next(counter),
+            warcinfo=self._warcinfo,
+        )
+        self._writer = writer
+        self._agent = Agent(
+            plan,
+            extractor=Extractor(agent=plan.robots_agent, max_url=settings.crawl.max_url),
+            guard=Guard(settings.guard.allow_networks),
+            ids=ids,
+            writer=writer,
+            first_page_id=first_page,
+        )
+        self._jobs: asyncio.Queue[tuple[Callable[[], Any], Callable[[Any], None]]] = asyncio.Queue()
+        self._spawn(self._do_jobs())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._ask_to_stop)
+        self._watch_parent()
+        facts = loop.create_task(self._tell_facts())
+        resolver = Resolver(
+            loop,
+            hosts=hosts_of(settings),
+            servers=tuple(settings.dns.servers),
+            timeout_s=settings.dns.timeout_s,
+        )
+        client = Client(
+            loop,
+            limits=limits_of(settings),
+            user_agent=settings.user_agent,
+            spool_dir=self._collection.spool_path,
+            done=self._fetched,
+            contact=settings.agent.contact if "@" in settings.agent.contact else "",
+            connections=plan.connections,
+            ca_file=settings.fetch.ca_file,
+        )
+        async with resolver as self._resolver:
+            with client as self._client:
+                self._wake()
+                await self._done.wait()
+        facts.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+
+    def _now(self) -> float:
+        return self._start[0] + clock.boottime() - self._start[1]
+
+    def _warcinfo(self, filename: str, date: str, record_id: str) -> bytes:
+        settings = self._settings
+        fields = {
+            "software": f"geomi/{__version__}",
+            "format": "WARC File Format 1.1",
+            "conformsTo":
+                "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+            "robots": "classic" if settings.robots.obey else "ignore",
+            "http-header-user-agent": settings.user_agent,
+        }  # fmt: skip
+        if settings.agent.contact:
+            fields["operator"] = settings.agent.contact
+        return warcinfo(filename, date, record_id=record_id, fields=fields)
+
+    def _clear_spool(self) -> None:
+        """Temporary bodies of this agent's earlier lives (names carry no agent: by age)."""
+        old = time.time() - 24 * 3600
+        for name in os.listdir(self._collection.spool_path):
+            path = os.path.join(self._collection.spool_path, name)
+            if os.stat(path).st_mtime < old:
+                os.unlink(path)
+
+    def _watch_parent(self) -> None:
+        """An agent does not outlive its supervisor: its standard input is a pipe from there."""
+        if os.environ.get("GEOMI_SUPERVISED") != "1":
+            return
+
+        def gone() -> None:
+            if not os.read(0, 1):
+                self._loop.remove_reader(0)
+                self._ask_to_stop()
+
+        self._loop.add_reader(0, gone)
+
+    def _ask_to_stop(self) -> None:
+        if self._stop_asked:
+            return
+        self._stop_asked = True
+        self._stopped_at = self._now()
+        self._agent.stop(now=self._now())
+        self._loop.call_later(_GRACE_S, self._abort)
+        self._drain()
+
+    def _abort(self) -> None:
+        if self._agent.is_stopping:
+            self._agent.stop(now=self._now(), abort=True)
+            self._drain()
+
+    def _fail(self, error: BaseException) -> None:
+        """Our bug, or an impossible store: the process ends, the supervisor starts another."""
+        self._failure = self._failure or error
+        if self._done is not None:
+            self._done.set()
+
+    # -- the machine -------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        self._woken = None
+        self._step(lambda: self._agent.wake(self._now()))
+
+    def _step(self, event: Callable[[], None]) -> None:
+        try:
+            event()
+            self._drain()
+        except Exception as error:
+            self._fail(error)
+
+    def _fetched(self, capture: Capture) -> None:
+        try:
+            self._agent.fetched(capture, now=self._now())
+            self._drain()
+        except Exception as error:
+            self._fail(error)
+
+    def _drain(self) -> None:
+        """Carries out what the machine asked for, and sees to its next waking."""
+        if self._in_drain:
+            return
+        self._in_drain = True
+        try:
+            while commands := self._agent.take():
+                for command in commands:
+                    if type(command) is Fetch:
+                        self._client.start(command)
+                    else:
+                        self._carry_out(command)
+        finally:
+            self._in_drain = False
+        if self._agent.is_stopping and self._agent.is_done:
+            self._finish()
+            return
+        at = self._agent.next_wake()
+        if at is None:
+            return
+        if self._woken is not None:
+            if self._wake_at <= at + 0.0005:
+                return
+            self._woken.cancel()
+        self._wake_at = at
+        self._woken = self._loop.call_later(max(0.0, at - self._now()), self._wake)
+
+    def _carry_out(self, command: Command) -> None:
+        agent, plan, store = self._agent, self._plan, self._store
+        asked = self._now()
+        match command:
+            case Ask(number):
+                self._job(
+                    lambda: leases.grant(store, plan, number, now=time.time()),
+                    lambda got: agent.leased(Leased(leases=got, asked=asked), now=self._now()),
+                )
+            case Renew():
+                self._job(
+                    lambda: leases.renew(store, plan, now=time.time()),
+                    lambda held: agent.renewed(held, asked=asked, now=self._now()),
+                )
+            case Load():
+                self._job(
+                    lambda: leases.load(
+                        store, site_id=command.site_id, epoch=command.epoch, after=command.after,
+                        limit=command.limit, is_first=command.is_first,
+                        has_page_limit=plan.has_page_limit,
+                    ),
+                    lambda loaded: agent.loaded(loaded, now=self._now()),
+                )  # fmt: skip
+            case Rebuild(site_id, epoch, after):
+                limit = leases.REBUILD_LIMIT
+                self._job(
+                    lambda: frontier_tables.hashes(store, site_id, after=after, limit=limit),
+                    lambda rows: agent.rebuilt(site_id, epoch, rows, limit=limit, now=self._now()),
+                )
+            case Drain(sites):
+                self._job(
+                    lambda: leases.drain(store, sites),
+                    lambda letters: agent.letters(letters, now=self._now()),
+                )
+            case Claim(site_id, keys):
+                self._job(
+                    lambda: leases.claim(store, plan, keys, now=time.time()),
+                    lambda other: agent.claimed(site_id, other, now=self._now()),
+                )
+            case TakeIds(number):
+                self._job(
+                    lambda: take_ids(store, number),
+                    lambda first: agent.ids(first, now=self._now()),
+                )
+            case Draw(number):
+                self._job(
+                    lambda: leases.draw(store, number),
+                    lambda share: agent.drawn(share, now=self._now()),
+                )
+            case Release():
+                self._job(
+                    lambda: leases.release(store, plan, command, now=time.time()), lambda _: None
+                )
+            case Resolve(host):
+                self._spawn(self._resolve(host))
+            case Abort(ticket):
+                self._client.abort(ticket)
+            case Write(batch):
+                self._job(
+                    partial(self._ledger.write, batch),
+                    lambda written: self._written(batch, written),
+                )
+            case Fetch():
+                self._client.start(command)
+
+    def _job(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """Work for the store's thread; `then` is the event, back in the loop."""
+        self._jobs.put_nowait((work, then))
+
+    async def _do_jobs(self) -> None:
+        """One job after the other, in order. One that the disk or the store refuses is repeated:
+        what comes after it must not overtake it."""
+        while True:
+            work, then = await self._jobs.get()
+            while True:
+                try:
+                    result = await self._loop.run_in_executor(self._thread, work)
+                    break
+                except ResourceError as error:
+                    self._complain(error)
+                    await asyncio.sleep(_RETRY_S)
+            self._told = ""
+            self._step(partial(then, result))
+
+    def _written(self, batch: Batch, written: Written) -> None:
+        for file, by in written.grown:
+            self._agent.grew(file, by)
+        self._agent.written(batch, written.committed, now=self._now())
+
+    async def _resolve(self, host: str) -> None:
+        answer = await self._resolver.resolve(host)
+        self._step(lambda: self._agent.resolved(answer, now=self._now()))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    def _complain(self, error: ResourceError) -> None:
+        """Once a cause: the agent pauses, and goes on by itself when it can."""
+        text = str(error)
+        if text != self._told:
+            self._told = text
+            print(f"geomi: {self._name} pauses: {text}", file=sys.stderr, flush=True)
+
+    def _finish(self) -> None:
+        if self._finishing:
+            return
+        self._finishing = True
+        done = self._done
+        assert done is not None
+        last = self._agent.close_files()
+        if last is None:
+            done.set()
+        else:
+            self._job(partial(self._ledger.write, last), lambda _: done.set())
+
+    async def _tell_facts(self) -> None:
+        """What `status` and the progress line show of this agent."""
+        told = b""
+        while True:
+            await asyncio.sleep(_FACTS_S)
+            facts = msgspec.json.encode(self._agent.facts | {"paused": bool(self._told)})
+            if facts != told:
+                told = facts
+                await self._loop.run_in_executor(self._thread, self._put_facts, facts.decode())
+
+    def _put_facts(self, facts: str) -> None:
+        with self._store.transaction():
+            self._store.run(
+                "UPDATE agents SET facts = ? WHERE agent = ? AND incarnation = ?",
+                (facts, self._name, self._incarnation),
+            )
+
+
+def take_ids(store: Store, number: int) -> int:
+    with store.transaction():
+        return frontier_tables.take_ids(store, "page", number)
+
+
+def hosts_of(settings: Settings) -> dict[str, list[str]]:
+    """`dns.hosts` as names and addresses; a string is the path of a hosts file."""
+    hosts = settings.dns.hosts
+    if isinstance(hosts, str):
+        try:
+            with open(hosts, encoding="utf-8", errors="replace") as file:
+                return parse_hosts(file.read())
+        except OSError as error:
+            raise OperatorError(f"dns.hosts: {hosts}: {error.strerror or error}") from error
+    return {
+        name: [addresses] if isinstance(addresses, str) else list(addresses)
+        for name, addresses in hosts.items()
+    }

@@ -1,0 +1,462 @@
+"""The simulator: the same agents and coordinator in virtual time, on a web and a disk of memory.
+
+A month of crawling takes seconds, every crash point can be visited, and politeness is judged by the
+simulated servers' own log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from geomi.archive.names import Ids
+from geomi.archive.record import warcinfo
+from geomi.archive.writer import Writer
+from geomi.cluster import leases, tables
+from geomi.cluster.agent import ID_RANGE, Agent
+from geomi.cluster.batch import Batch
+from geomi.cluster.commands import (
+    Abort,
+    Ask,
+    Claim,
+    Command,
+    Drain,
+    Draw,
+    Leased,
+    Load,
+    Rebuild,
+    Release,
+    Renew,
+    Resolve,
+    TakeIds,
+    Write,
+)
+from geomi.cluster.coordinator import Coordinator
+from geomi.cluster.ledger import Ledger, Written
+from geomi.cluster.plan import plan_of
+from geomi.cluster.shell import take_ids
+from geomi.cluster.simfiles import SimFiles
+from geomi.config import Settings
+from geomi.errors import ResourceError
+from geomi.extract import Extractor
+from geomi.fetch.guard import Guard
+from geomi.fetch.request import Fetch, opening
+from geomi.frontier import tables as frontier_tables
+from geomi.records import Answer, Capture
+from geomi.seeds.lists import Seed
+from geomi.states import Outcome
+from geomi.store import SqliteStore
+from geomi.store.migrate import migrate
+
+_STORE_S = 0.002  # what a job of the store's thread takes in virtual time
+_STEP_S = 0.25  # between rounds of the coordinator
+
+
+class SimCrash(BaseException):
+    """The process, or the machine, ends here and now. No handler may catch it."""
+
+
+class Web(Protocol):
+    """The simulated web: geomi.world, or what a test makes up."""
+
+    def resolve(self, name: str) -> tuple[Sequence[str], float]: ...
+    def ask(self, fetch: Fetch, *, at: float) -> Reply: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a simulated server does with a request."""
+
+    outcome: Outcome
+    code: int = 0
+    head: bytes = b""
+    body: bytes = b""
+    seconds: float = 0.05
+    truncated: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A line of the simulated servers' own log."""
+
+    start: float
+    end: float
+    address: str
+    host: str
+    url: str
+    agent: str
+
+
+class SimStore(SqliteStore):
+    """SQLite in memory; each transaction is a crash point before, and one after its commit."""
+
+    def __init__(self, tick: Callable[[str], None]) -> None:
+        super().__init__(":memory:")
+        self._tick = tick
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        if self._inside:
+            yield
+            return
+        self._tick("begin")
+        with super().transaction():
+            yield
+            self._tick("before the commit")
+        self._tick("after the commit")
+
+
+@dataclass(slots=True)
+class SimAgent:
+    """One agent process of the simulation."""
+
+    name: str
+    incarnation: int
+    machine: Agent
+    ledger: Ledger
+    plan: Any
+    store_free: float = 0.0
+    wake_at: float = float("inf")
+    is_dead: bool = False
+    is_closing: bool = False
+    is_done: bool = False
+    aborted: set[int] = field(default_factory=set)
+    is_paused_until: float = 0.0
+
+
+class Simulation:
+    """Agents, coordinator, web, store and disk, in one queue of events."""
+
+    def __init__(
+        self,
+        web: Web,
+        settings: Settings,
+        *,
+        seeds: Iterable[Seed],
+        agents: int = 1,
+        seed: int = 0,
+        start: float = 1_700_000_000.0,
+        forgets_sync: bool = False,
+        extractor: Callable[[], Any] | None = None,
+    ) -> None:
+        self.web = web
+        self.settings = settings
+        self.now = start
+        self.began = start
+        self.rng = random.Random(seed)
+        self.log: list[Seen] = []
+        self.ticks = 0
+        self.crash_at: int | None = None  # the tick at which the next crash comes
+        self.crash_what = ""
+        self._seeds = list(seeds)
+        self._count = agents
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._serial = 0
+        self._extractor = extractor or (lambda: Extractor(agent="geomi"))
+        self.files = SimFiles(tick=self._tick, forgets_sync=forgets_sync)
+        self.store = SimStore(self._tick)
+        migrate(self.store, tables.MIGRATIONS, where="simulation")
+        self.coordinator = Coordinator(self.store, settings)
+        self.run = 0
+        self.agents: list[SimAgent] = []
+        self.crashes = 0
+        self.committed: list[tuple[str, str, float]] = []  # url, outcome, when: what was vouched for
+
+    def _tick(self, what: str) -> None:
+        self.ticks += 1
+        if self.crash_at is not None and self.ticks >= self.crash_at:
+            self.crash_at = None
+            self.crash_what = what
+            raise SimCrash(what)
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def begin(self, *, again: bool = False) -> None:
+        """The first start, or the one after a power cut: recovery first, then agents."""
+        self.recover()
+        self.run = self.coordinator.begin(again=again, options={}, now=self.now)
+        self.coordinator.add_seeds(self._seeds, now=self.now)
+        self.coordinator.widen(run=self.run, now=self.now)
+        self.coordinator.set_quota(self.settings.crawl.max_visits)
+        for number in range(self._count):
+            self.start_agent(f"a{number}")
+        self._at(self.now, self._round)
+
+    def recover(self) -> None:
+        """What the engine does: files, leases and claims of agents that are dead."""
+        alive = {(a.name, a.incarnation) for a in self.agents if not (a.is_dead or a.is_done)}
+        ledger = self._ledger()
+        for name, incarnation, _, _, _ in tables.running_agents(self.store):
+            if (name, incarnation) not in alive:
+                ledger.recover(name, incarnation)
+
+    def _ledger(self) -> Ledger:
+        return Ledger(
+            store=self.store, files=self.files, where=lambda directory: f"/sim/{directory}",
+            level=1, now=lambda: self.now,
+        )  # fmt: skip
+
+    def start_agent(self, name: str) -> SimAgent:
+        incarnation = tables.begin_agent(self.store, name, "sim", 0, self.now)
+        plan = plan_of(
+            self.settings, self.store, agent=name, incarnation=incarnation, run=self.run
+        )
+        plan = _without_margin(plan)
+        ids = Ids(self.rng.randbytes(10))
+        with self.store.transaction():
+            first_file = frontier_tables.take_ids(self.store, "file", 10_000)
+            first_page = frontier_tables.take_ids(self.store, "page", ID_RANGE)
+        counter = iter(range(first_file, first_file + 10_000))
+        writer = Writer(
+            directories=tuple(self.settings.archive.directories),
+            prefix=f"sim-{name}-{incarnation:05d}",
+            file_bytes=self.settings.archive.file_bytes,
+            ids=ids,
+            next_file=lambda: next(counter),
+            warcinfo=lambda filename, date, record_id: warcinfo(
+                filename, date, record_id=record_id, fields={"software": "geomi/simulation"}
+            ),
+        )
+        machine = Agent(
+            plan, extractor=self._extractor(), guard=Guard(("0.0.0.0/0",)), ids=ids, writer=writer,
+            first_page_id=first_page,
+        )  # fmt: skip
+        agent = SimAgent(name, incarnation, machine, self._ledger(), plan)
+        self.agents.append(agent)
+        self._event(agent, lambda: machine.wake(self.now))
+        return agent
+
+    def kill(self, agent: SimAgent) -> None:
+        """kill -9: what the process held in memory is gone, the disk keeps all."""
+        agent.is_dead = True
+        self.crashes += 1
+
+    def power_cut(self) -> None:
+        """The machine goes dark: all agents die, unsynced bytes are lost or torn."""
+        for agent in self.agents:
+            agent.is_dead = True
+        self.agents.clear()
+        self._events.clear()
+        self.files.power_cut(self.rng)
+        self.crashes += 1
+
+    # -- events ------------------------------------------------------------------------------------
+
+    def _at(self, when: float, what: Callable[[], None]) -> None:
+        self._serial += 1
+        heapq.heappush(self._events, (when, self._serial, what))
+
+    def _event(self, agent: SimAgent, event: Callable[[], None]) -> None:
+        """An event of an agent, and what follows from it."""
+        if agent.is_dead or agent.is_done:
+            return
+        event()
+        while commands := agent.machine.take():
+            for command in commands:
+                self._carry_out(agent, command)
+        if agent.machine.is_stopping and agent.machine.is_done and not agent.is_closing:
+            agent.is_closing = True
+            last = agent.machine.close_files()
+            if last is None:
+                self._end(agent)
+            else:
+                self._store_job(agent, lambda: agent.ledger.write(last), lambda _: self._end(agent))
+            return
+        at = agent.machine.next_wake()
+        if at is not None and at < agent.wake_at:
+            agent.wake_at = max(at, self.now)
+            self._at(agent.wake_at, lambda at=agent.wake_at: self._wake(agent, at))
+
+    def _wake(self, agent: SimAgent, at: float) -> None:
+        if agent.wake_at == at:
+            agent.wake_at = float("inf")
+        self._event(agent, lambda: agent.machine.wake(self.now))
+
+    def _end(self, agent: SimAgent) -> None:
+        agent.ledger.recover(agent.name, agent.incarnation)
+        agent.is_done = True
+
+    def _store_job(
+        self, agent: SimAgent, work: Callable[[], Any], then: Callable[[Any], None]
+    ) -> None:
+        """Jobs of one agent's store thread come one after the other."""
+        agent.store_free = max(agent.store_free, self.now) + _STORE_S
+
+        def job() -> None:
+            if agent.is_dead or agent.is_done:
+                return
+            try:
+                result = work()
+            except ResourceError:
+                agent.store_free = max(agent.store_free, self.now) + 5.0
+                self._at(self.now + 5.0, job)
+                return
+            self._event(agent, lambda: then(result))
+
+        self._at(agent.store_free, job)
+
+    def _carry_out(self, agent: SimAgent, command: Command) -> None:
+        machine, plan, store = agent.machine, agent.plan, self.store
+        asked = self.now
+        match command:
+            case Fetch():
+                self._fetch(agent, command)
+            case Abort(ticket):
+                agent.aborted.add(ticket)
+            case Resolve(host):
+                addresses, ttl = self.web.resolve(host)
+                answer = Answer(
+                    host=host, addresses=tuple(addresses), ttl_s=ttl, server="sim",
+                    error="" if addresses else "NXDOMAIN",
+                )  # fmt: skip
+                self._at(self.now + 0.01, lambda: self._event(
+                    agent, lambda: machine.resolved(answer, now=self.now)))  # fmt: skip
+            case Ask(number):
+                self._store_job(
+                    agent,
+                    lambda: leases.grant(store, plan, number, now=self.now),
+                    lambda got: machine.leased(Leased(leases=got, asked=asked), now=self.now),
+                )
+            case Renew():
+                self._store_job(
+                    agent,
+                    lambda: leases.renew(store, plan, now=self.now),
+                    lambda held: machine.renewed(held, asked=asked, now=self.now),
+                )
+            case Load():
+                self._store_job(
+                    agent,
+                    lambda: leases.load(
+                        store, site_id=command.site_id, epoch=command.epoch, after=command.after,
+                        limit=command.limit, is_first=command.is_first,
+                        has_page_limit=plan.has_page_limit,
+                    ),
+                    lambda loaded: machine.loaded(loaded, now=self.now),
+                )  # fmt: skip
+            case Rebuild(site_id, epoch, after):
+                limit = leases.REBUILD_LIMIT
+                self._store_job(
+                    agent,
+                    lambda: frontier_tables.hashes(store, site_id, after=after, limit=limit),
+                    lambda rows: machine.rebuilt(
+                        site_id, epoch, rows, limit=limit, now=self.now
+                    ),
+                )
+            case Drain(sites):
+                self._store_job(
+                    agent,
+                    lambda: leases.drain(store, sites),
+                    lambda letters: machine.letters(letters, now=self.now),
+                )
+            case Claim(site_id, keys):
+                self._store_job(
+                    agent,
+                    lambda: leases.claim(store, plan, keys, now=self.now),
+                    lambda other: machine.claimed(site_id, other, now=self.now),
+                )
+            case TakeIds(number):
+                self._store_job(
+                    agent,
+                    lambda: take_ids(store, number),
+                    lambda first: machine.ids(first, now=self.now),
+                )
+            case Draw(number):
+                self._store_job(
+                    agent,
+                    lambda: leases.draw(store, number),
+                    lambda share: machine.drawn(share, now=self.now),
+                )
+            case Release():
+                self._store_job(
+                    agent,
+                    lambda: leases.release(store, plan, command, now=self.now),
+                    lambda _: None,
+                )
+            case Write(batch):
+                self._store_job(
+                    agent,
+                    lambda: agent.ledger.write(batch),
+                    lambda written: self._written(agent, batch, written),
+                )
+
+    def _written(self, agent: SimAgent, batch: Batch, written: Written) -> None:
+        for file, by in written.grown:
+            agent.machine.grew(file, by)
+        agent.machine.written(batch, written.committed, now=self.now)
+
+    def _fetch(self, agent: SimAgent, fetch: Fetch) -> None:
+        reply = self.web.ask(fetch, at=self.now - self.began)
+        start, end = self.now, self.now + reply.seconds
+        if reply.outcome not in (Outcome.C_ERR, Outcome.C_TIM):
+            host = fetch.host if fetch.port in (80, 443) else f"{fetch.host}:{fetch.port}"
+            self.log.append(Seen(start, end, fetch.address, host, fetch.url, agent.name))
+        capture = Capture(
+            ticket=fetch.ticket, url=fetch.url, address=fetch.address, started=start, ended=end,
+            outcome=reply.outcome, code=reply.code, request=opening(fetch) + b"\r\n",
+            head=reply.head, body=reply.body, truncated=reply.truncated,
+        )  # fmt: skip
+
+        def came() -> None:
+            if fetch.ticket in agent.aborted:
+                agent.aborted.discard(fetch.ticket)
+                return
+            self._event(agent, lambda: agent.machine.fetched(capture, now=self.now))
+
+        self._at(end, came)
+
+    def _round(self) -> None:
+        self.coordinator.step(run=self.run, now=self.now)
+        self._at(self.now + _STEP_S, self._round)
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def is_over(self) -> bool:
+        standing = self.coordinator.standing(now=self.now)
+        return self.coordinator.is_over(standing)
+
+    def advance(self, *, until: float | None = None, events: int | None = None) -> bool:
+        """Runs until the crawl is over (True), or the time or number of events is reached."""
+        done = 0
+        checked = self.now
+        while self._events:
+            when, _, what = self._events[0]
+            if until is not None and when > until:
+                self.now = until
+                return False
+            heapq.heappop(self._events)
+            self.now = max(self.now, when)
+            what()
+            done += 1
+            if events is not None and done >= events:
+                return False
+            if self.now >= checked + 1.0:
+                checked = self.now
+                if self.is_over():
+                    return True
+        return True
+
+    def finish(self) -> None:
+        """Stops the agents and lets them say goodbye; the coordinator numbers what is left."""
+        for agent in list(self.agents):
+            self._event(agent, lambda agent=agent: agent.machine.stop(now=self.now))
+        limit = self.now + 3600.0
+        while self._events and any(not (a.is_done or a.is_dead) for a in self.agents):
+            when, _, what = heapq.heappop(self._events)
+            self.now = max(self.now, when)
+            if self.now > limit:
+                break
+            what()
+        self.recover()
+        while self.coordinator.step(run=self.run, now=self.now):
+            pass
+        self.coordinator.end(self.run, "done", "", now=self.now)
+
+
+def _without_margin(plan: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(plan, address_margin_s=0.0)

@@ -1,0 +1,73 @@
+"""The small world without sockets, as the simulator asks it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from geomi.cluster.simulate import Reply
+from geomi.fetch.request import Fetch
+from geomi.states import Outcome
+from geomi.world import World
+from geomi.world.model import FLAKY, Answer
+
+_IDLE_S = 20.0
+_CONNECT_S = 10.0
+
+
+class WorldWeb:
+    """Answers of a World with seeded delays; faults become what libcurl would make of them."""
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        seed: int = 0,
+        delay_s: Callable[[random.Random], float] = lambda rng: rng.uniform(0.01, 0.2),
+    ) -> None:
+        self._world = world
+        self._rng = random.Random(seed)
+        self._delay_s = delay_s
+        self._flaky: dict[str, int] = {}  # requests so far for URLs that fail at first
+
+    def resolve(self, name: str) -> tuple[Sequence[str], float]:
+        addresses, ttl = self._world.resolve(name)
+        return sorted(addresses), ttl
+
+    def ask(self, fetch: Fetch, *, at: float) -> Reply:
+        seconds = self._delay_s(self._rng)
+        headers = dict(line.split(": ", 1) for line in fetch.headers)
+        answer = self._world.answer(
+            fetch.host, fetch.target, scheme=fetch.scheme, at=at, headers=headers
+        )
+        if answer.flaky and self._flaky.setdefault(fetch.url, 0) < answer.flaky:
+            self._flaky[fetch.url] += 1
+            answer = FLAKY
+        return _reply(answer, seconds + answer.delay_s)
+
+
+def _reply(answer: Answer, seconds: float) -> Reply:
+    body = answer.body if answer.status != 304 else b""
+    lines = [f"HTTP/1.1 {answer.status} X"]
+    lines += [f"{name}: {value}" for name, value in answer.headers]
+    lines.append(f"Content-Length: {len(body)}\r\n\r\n")
+    head = "\r\n".join(lines).encode("latin-1")
+    match answer.fault:
+        case "":
+            outcome = Outcome.OK if answer.status == 200 else Outcome.CODE
+            return Reply(
+                outcome=outcome, code=answer.status, head=head, body=body, seconds=seconds
+            )
+        case Outcome.D_ERR | Outcome.D_TIM as fault:
+            waits = _IDLE_S if fault == Outcome.D_TIM else 0.0
+            return Reply(
+                outcome=Outcome(fault), code=answer.status, head=head,
+                body=body[: len(body) // 2], seconds=seconds + waits,
+                truncated="time" if waits else "disconnect",
+            )  # fmt: skip
+        case Outcome.H_TIM:
+            return Reply(outcome=Outcome.H_TIM, seconds=_IDLE_S)
+        case Outcome.C_TIM:
+            return Reply(outcome=Outcome.C_TIM, seconds=_CONNECT_S)
+        case fault:
+            return Reply(outcome=Outcome(fault), seconds=seconds)

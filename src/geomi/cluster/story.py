@@ -1,0 +1,261 @@
+"""The story of one URL: why it was found, when it was asked, refused, kept; what it waits for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from geomi import url as urls
+from geomi.cluster.plan import site_rules
+from geomi.config import Settings
+from geomi.errors import OperatorError
+from geomi.fetch.robots import Robots
+from geomi.frontier import tables
+from geomi.history import tables as history_tables
+from geomi.records import Reason
+from geomi.states import Outcome
+from geomi.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One thing that happened to a page. `facts` are plain data for JSON."""
+
+    at: float  # seconds since 1970, UTC; 0: the store keeps no time of it
+    what: str  # found, asked, stored, denied, skipped, given up, waiting, outside, letter, unknown
+    text: str  # a sentence for people
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """What the collection knows of a URL, in order of time. Unknown ones have a story too."""
+
+    url: str
+    is_known: bool
+    outcome: str
+    events: tuple[Event, ...]
+
+
+def story(store: Store, text: str, *, settings: Settings, now: float) -> Story:
+    """The story of a URL in any spelling. OperatorError if it is no http(s) URL at all."""
+    url = urls.canonical(text if "://" in text else f"http://{text}")
+    if url is None:
+        raise OperatorError(f"{text}: not a URL that can be crawled (http or https)")
+    page = store.one(
+        "SELECT p.page, p.site_id, p.depth, p.party, p.kind, p.via, p.hops, p.found, p.run,"
+        " p.outcome, p.why, p.visited, p.visits FROM pages p JOIN sites s ON s.site_id = p.site_id"
+        " WHERE s.site = ? AND p.url_hash = ? AND p.url = ?",
+        (urls.site_of(url), urls.url_hash(url), url),
+    )
+    if page is None:
+        return Story(
+            url=url, is_known=False, outcome="", events=tuple(_unknown(store, url, settings))
+        )
+    number, site_id, depth, party, kind, via, hops, found, run, outcome, why, visited, _ = page
+    events = [_found(store, found, depth=depth, party=party, kind=kind, via=via, hops=hops)]
+    visits = _asked(store, number)
+    events += visits
+    last = next((e.facts["outcome"] for e in reversed(visits) if e.what == "asked"), "")
+    if outcome in (Outcome.DENY, Outcome.SKIP):
+        events.append(_refused(store, url, outcome, why, visited or found, settings=settings))
+    elif outcome not in (last, Outcome.NULL):
+        because = f": {why}" if why else ""
+        given_up = f"given up as {outcome} with its whole site{because}"
+        facts = {"outcome": outcome, "why": why, "run": run}
+        events.append(Event(at=0.0, what="given up", text=given_up, facts=facts))
+    events += _waiting(store, site_id, number, now)
+    return Story(url=url, is_known=True, outcome=outcome, events=tuple(_in_order(events)))
+
+
+def _in_order(events: list[Event]) -> list[Event]:
+    """By time; what has none stays behind what it follows."""
+    timed: list[tuple[float, Event]] = []
+    latest = 0.0
+    for event in events:
+        latest = max(latest, event.at)
+        timed.append((event.at or latest, event))
+    return [event for _, event in sorted(timed, key=lambda pair: pair[0])]
+
+
+def _found(
+    store: Store, at: float, *, depth: int, party: int, kind: str, via: str, hops: int
+) -> Event:
+    seed = store.one("SELECT url, source FROM seeds WHERE seed = ?", (party,))
+    facts: dict[str, Any] = {"via": via, "kind": kind, "depth": depth, "redirects": hops}
+    facts["party"] = {"seed": party, "url": seed[0] if seed else "",
+                      "source": seed[1] if seed else ""}  # fmt: skip
+    how = "by a redirect from" if hops else f"by a link of kind {kind} on"
+    text = f"found {how} {via}" if via else f"given as a seed ({seed[1] if seed else 'unknown'})"
+    if kind == "s" and via and not hops:
+        text = f"found as a seed on {via}"
+    return Event(at=at, what="found", text=f"{text}, depth {depth}, party {party}", facts=facts)
+
+
+def _asked(store: Store, page: int) -> list[Event]:
+    """Each visit, and what was kept of it."""
+    events: list[Event] = []
+    before: tuple[int, str, int] | None = None  # run, outcome, code
+    tries = 0
+    for (
+        run, reason, started, ended, outcome, code, mime, size, digest, changed, address, revisit,
+        file, offset, length, detail,
+    ) in history_tables.of_page(store, page):  # fmt: skip
+        tries = tries + 1 if before is not None and before[0] == run else 1
+        reasons = _reasons(reason)
+        facts = {
+            "run": run, "try": tries, "reason": reasons, "address": address, "outcome": outcome,
+            "code": code, "seconds": round(ended - started, 6), "size_bytes": size, "mime": mime,
+            "changed": {1: True, 0: False}.get(changed), "detail": detail,
+        }  # fmt: skip
+        because = f"because of {', '.join(reasons)}"
+        if tries > 1 and before is not None:
+            said = f"{before[1]} {before[2]}" if before[1] == Outcome.CODE else before[1]
+            facts["retried_after"] = said
+            because = f"again, try {tries} of run {run}, because it came to {said}"
+        came = f"{outcome} {code}" if code and outcome != Outcome.OK else outcome
+        text = f"asked {because}: {came} in {ended - started:.3f} s, {size} bytes"
+        text += f" from {address}" if address else ""
+        text += f" ({detail})" if detail else ""
+        events.append(Event(at=started, what="asked", text=text, facts=facts))
+        if file:
+            events.append(_stored(store, ended, file=file, offset=offset, length=length,
+                                  digest=digest, page=page, is_revisit=bool(revisit)))  # fmt: skip
+        before = (run, outcome, code)
+    return events
+
+
+def _stored(
+    store: Store, at: float, *, file: int, offset: int, length: int, digest: str, page: int,
+    is_revisit: bool,
+) -> Event:  # fmt: skip
+    row = store.one("SELECT directory, name FROM files WHERE file = ?", (file,))
+    name = f"{row[0]}/{row[1]}" if row else f"file {file}"
+    facts: dict[str, Any] = {
+        "place": {"file": name, "offset": offset, "length": length}, "digest": digest,
+        "revisit_of": None,
+    }  # fmt: skip
+    text = f"kept in {name} at {offset}, {length} bytes, {digest}"
+    if is_revisit:
+        first = store.one(
+            'SELECT f.directory, f.name, v."offset", v.stored_date FROM visits v JOIN files f'
+            " ON f.file = v.file WHERE v.page = ? AND v.page > 0 AND v.revisit = 0 AND v.digest = ?"
+            " AND v.ended <= ? ORDER BY v.visit DESC LIMIT 1",
+            (page, digest, at),
+        )
+        if first is not None:
+            facts["revisit_of"] = {"file": f"{first[0]}/{first[1]}", "offset": first[2],
+                                   "date": first[3]}  # fmt: skip
+        text += f", as a revisit of {first[3]}" if first else ", as a revisit"
+    return Event(at=at, what="stored", text=text, facts=facts)
+
+
+def _refused(
+    store: Store, url: str, outcome: str, why: str, at: float, *, settings: Settings
+) -> Event:
+    facts: dict[str, Any] = {"outcome": outcome, "why": why}
+    what = "denied" if outcome == Outcome.DENY else "skipped"
+    text = f"{what}: {why or 'no reason is kept'}"
+    kind, _, line = why.partition(":")
+    if kind == "robots" and outcome == Outcome.DENY:
+        parts = urls.split(url)
+        row = store.one(
+            "SELECT body FROM robots WHERE authority = ?", (parts.authority,)
+        )
+        facts["robots"] = None
+        if row is not None:
+            verdict = Robots.parse(row[0]).for_agent(settings.robots.agent).verdict(parts.target)
+            if str(verdict.line) == line and not verdict.allowed:
+                facts["robots"] = {"line": verdict.line, "text": verdict.text}
+                text = f"denied by line {line} of {parts.authority}/robots.txt: {verdict.text}"
+        if facts["robots"] is None and line.isdigit():
+            if 400 <= int(line) < 600:
+                text = f"denied: robots.txt answered {line}, so nothing may be asked"
+            else:
+                text = f"denied by line {line} of a robots.txt that has changed since"
+    return Event(at=at, what=what, text=text, facts=facts)
+
+
+def _waiting(store: Store, site_id: int, page: int, now: float) -> list[Event]:
+    row = store.one(
+        "SELECT w.reason, w.not_before, w.tries, s.site, s.state, s.why, s.holder, s.rest_until,"
+        " s.failures FROM pending w JOIN sites s ON s.site_id = w.site_id"
+        " WHERE w.site_id = ? AND w.page = ?",
+        (site_id, page),
+    )
+    if row is None:
+        return []
+    reason, not_before, tries, site, state, why, holder, rest_until, failures = row
+    until = max(not_before, rest_until)
+    facts = {
+        "reason": _reasons(reason), "tries": tries, "not_before": not_before or None,
+        "site": {"site": site, "state": state, "why": why, "holder": holder,
+                 "rest_until": rest_until or None, "failures": failures},
+    }  # fmt: skip
+    text = f"waits because of {', '.join(facts['reason'])}"
+    text += f", {tries} tries so far" if tries else ""
+    if state != "open":
+        text += f"; its site is {state}: {why}"
+    elif until > now:
+        text += f"; not before {until - now:.0f} s from now"
+    else:
+        text += f"; its site is held by {holder}" if holder else "; it is due"
+    return [Event(at=max(until, now), what="waiting", text=text, facts=facts)]
+
+
+def _unknown(store: Store, url: str, settings: Settings) -> list[Event]:
+    """A URL that is no page: on its way, outside, out of scope, or never seen."""
+    url_hash, site = urls.url_hash(url), urls.site_of(url)
+    letter = store.one(
+        "SELECT via, kind, depth FROM inbox WHERE site = ? AND url = ?", (site, url)
+    )
+    if letter is not None:
+        via, kind, depth = letter
+        return [Event(
+            at=0.0, what="letter", text=f"in the inbox, found on {via or 'a seed list'}",
+            facts={"via": via, "kind": kind, "depth": depth},
+        )]  # fmt: skip
+    outside = store.one(
+        "SELECT via, kind, depth, found FROM outside WHERE url_hash = ? AND url = ?",
+        (url_hash, url),
+    )
+    if outside is not None:
+        via, kind, depth, found = outside
+        return [Event(
+            at=found, what="outside",
+            text=f"outside: found on {via} (kind {kind}), but no rule admits its site {site}",
+            facts={"via": via, "kind": kind, "depth": depth, "site": site},
+        )]  # fmt: skip
+    admitted = store.one("SELECT site_id FROM sites WHERE site = ?", (site,)) is not None
+    near = _near(store, url)
+    facts: dict[str, Any] = {"site": site, "site_admitted": admitted, "refusal": "", "near": near}
+    text = "never seen; its site is in the collection"
+    if admitted:
+        facts["refusal"] = refusal = site_rules(settings, site).scope.refusal(url, "a", 0)
+        text += f", but it is out of scope: {refusal}" if refusal else ", no page links to it"
+    else:
+        text = f"never seen; its site {site} is not in the collection"
+    if near:
+        text += f"; known is {near}"
+    return [Event(at=0.0, what="unknown", text=text, facts=facts)]
+
+
+def _near(store: Store, url: str) -> str:
+    """A known page whose URL differs in scheme or last slash alone; empty if there is none."""
+    scheme, _, rest = url.partition("://")
+    other = {"http": "https", "https": "http"}[scheme]
+    twins = [f"{other}://{rest}"]
+    for start in (scheme, other):
+        twins.append(f"{start}://{rest.rstrip('/')}" if rest.endswith("/") else f"{start}://{rest}/")
+    for twin in twins:
+        canonical = urls.canonical(twin)
+        if canonical is None or canonical == url:
+            continue
+        row = store.one("SELECT site_id FROM sites WHERE site = ?", (urls.site_of(canonical),))
+        if row and tables.find_page(store, row[0], canonical, urls.url_hash(canonical)):
+            return canonical
+    return ""
+
+
+def _reasons(number: int) -> list[str]:
+    return [reason.name.lower() for reason in Reason if number & reason and reason.name] or ["link"]

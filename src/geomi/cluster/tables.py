@@ -1,0 +1,89 @@
+"""Runs and agents, and the list of migrations, gathered from the stages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from geomi.archive import tables as archive
+from geomi.frontier import tables as frontier
+from geomi.history import tables as history
+from geomi.seeds import tables as seeds
+from geomi.store import Store
+
+SCHEMA_1 = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """CREATE TABLE runs (
+        run INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,                   -- first, more, again
+        state TEXT NOT NULL,                  -- running, stopped, done
+        why TEXT NOT NULL DEFAULT '',         -- what stopped it
+        started REAL NOT NULL,
+        ended REAL NOT NULL DEFAULT 0,
+        settings TEXT NOT NULL                -- JSON: options given on the command line
+    )""",
+    """CREATE TABLE agents (
+        agent TEXT NOT NULL,
+        incarnation INTEGER NOT NULL,
+        host TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        started REAL NOT NULL,
+        beat REAL NOT NULL,
+        state TEXT NOT NULL,                  -- running, ended
+        facts TEXT NOT NULL DEFAULT '{}',     -- JSON: sites, active, resting, flying
+        PRIMARY KEY (agent, incarnation)
+    )""",
+)
+
+MIGRATIONS = (
+    (
+        *SCHEMA_1,
+        *frontier.SCHEMA_1,
+        *seeds.SCHEMA_1,
+        *archive.SCHEMA_1,
+        *history.SCHEMA_1,
+    ),
+)
+
+
+def last_run(store: Store) -> tuple[Any, ...] | None:
+    """(run, kind, state, why, started, ended, settings) of the newest run."""
+    return store.one(
+        "SELECT run, kind, state, why, started, ended, settings FROM runs ORDER BY run DESC LIMIT 1"
+    )
+
+
+def begin_run(store: Store, kind: str, settings: str, now: float) -> int:
+    row = store.one(
+        "INSERT INTO runs (kind, state, started, settings) VALUES (?, 'running', ?, ?)"
+        " RETURNING run",
+        (kind, now, settings),
+    )
+    assert row is not None
+    return int(row[0])
+
+
+def set_run(store: Store, run: int, state: str, why: str, now: float) -> None:
+    store.run(
+        "UPDATE runs SET state = ?, why = ?, ended = ? WHERE run = ?",
+        (state, why, 0 if state == "running" else now, run),
+    )
+
+
+def begin_agent(store: Store, agent: str, host: str, pid: int, now: float) -> int:
+    """A new incarnation of an agent; its number."""
+    with store.transaction():
+        incarnation = frontier.take_ids(store, "incarnation", 1)
+        store.run(
+            "INSERT INTO agents (agent, incarnation, host, pid, started, beat, state)"
+            " VALUES (?, ?, ?, ?, ?, ?, 'running')",
+            (agent, incarnation, host, pid, now, now),
+        )
+    return incarnation
+
+
+def running_agents(store: Store) -> list[tuple[Any, ...]]:
+    """(agent, incarnation, host, pid, facts) of all that have not ended."""
+    return store.all(
+        "SELECT agent, incarnation, host, pid, facts FROM agents WHERE state = 'running'"
+        " ORDER BY incarnation"
+    )

@@ -1,0 +1,268 @@
+"""What one tag says: the links it holds, by kind, as they are written.
+
+Kinds: f, a, h, e as everywhere; besides links, `BASE`, `TITLE`, `ROBOTS` and `CANONICAL` are what
+the document says of itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from html import unescape
+from html.entities import html5
+
+from geomi.extract import css, scripts
+from geomi.extract.head import robots_words
+
+BASE, TITLE, ROBOTS, CANONICAL = "base", "title", "robots", "canonical"
+
+#: (kind, text): the text is decoded and without entities, but neither trimmed nor resolved.
+Item = tuple[str, str]
+Decode = Callable[[bytes], str]
+
+#: A title is cut to this many characters; enough bytes for them are read, and no more.
+TITLE_CHARACTERS = 500
+_TITLE_BYTES = 4096
+#: What no honest page exceeds, so that a hostile one cannot hold up the others: a value is read to
+#: this length, inline scripts and styles to that, and a tag with more attributes is not read.
+_VALUE_BYTES = 1 << 16
+_INSIDE_BYTES = 1 << 18
+_MOST_ATTRIBUTES = 1000
+
+_NAME = re.compile(rb"<([a-zA-Z][^ \t\n\r\f/>]*+)")
+_ATTRIBUTE = re.compile(
+    rb"""[ \t\n\r\f/]*+(?:(=[^ \t\n\r\f/>=]*+|[^ \t\n\r\f/>=]++)"""
+    rb"""(?:[ \t\n\r\f]*+=[ \t\n\r\f]*+"""
+    rb"""(?:"([^"]*+)("|\Z)|'([^']*+)('|\Z)|([^> \t\n\r\f]*+)))?+|(>))"""
+)
+_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[a-zA-Z][a-zA-Z0-9]*+;?=?)")
+_REFRESH = re.compile(
+    r"""[\s]*+[0-9.]*+[\s]*+[;,\s][\s]*+(?:url[\s]*+=[\s]*+)?+("[^"]*+|'[^']*+|[\s\S]++)""",
+    re.IGNORECASE,
+)
+_CANDIDATE = re.compile(r"[\s,]++|([^\s,][^\s]*+)(?:[^,()]|\([^)]*+\)?+)*+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+#: Kinds of link elements by rel; what stands for nothing to fetch (dns-prefetch, preconnect,
+#: pingback, profile ...) and what is unknown is in neither.
+_REL_REQUISITE = _words(
+    """stylesheet icon apple-touch-icon apple-touch-icon-precomposed apple-touch-startup-image
+    mask-icon fluid-icon manifest preload modulepreload prefetch image_src"""
+)
+_REL_PAGE = _words(
+    """alternate next prev previous first last start begin end up top home contents content toc
+    index chapter section subsection appendix glossary copyright help author license search
+    bookmark amphtml shortlink sitemap archives collection first-page parent"""
+)
+
+
+def read_tag(tag: bytes, decode: Decode, *, agent: str, obey_nofollow: bool) -> list[Item]:
+    """The links of one tag that `geomi.extract.html` found, in order; none if it never ends.
+
+    Links of kinds a and h of an element with rel=nofollow are left out where that is obeyed.
+    """
+    if tag.startswith(b"<title>"):  # on every page, and each time another
+        return [(TITLE, _title_text(tag[7:], decode))]
+    if tag.startswith(b"<meta "):  # the same of descriptions
+        lower = tag.lower()
+        if not any(word in lower for word in (b"robots", b"refresh", b"&", agent.encode())):
+            return []
+    named = _NAME.match(tag)
+    if not named:
+        return []
+    name = named[1].lower().decode("latin-1")
+    attributes, end = _attributes(tag, named.end())
+    if end < 0:
+        return []
+    said = _Element(attributes, decode)
+    items = list(_READERS[name](said, tag[end:], agent)) if name in _READERS else []
+    for attribute in attributes:
+        if attribute == b"style":
+            items += [("e", url) for url in css.links(said.text(b"style"))]
+        elif attribute.startswith(b"on"):
+            items += [("h", url) for url in scripts.links(said.text(attribute))]
+    if obey_nofollow and name in ("a", "area") and "nofollow" in said.words(b"rel"):
+        items = [item for item in items if item[0] == "e"]
+    return items
+
+
+def _attributes(tag: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
+    """Names in lower case and raw values, the first of equal names; and where the tag ends.
+
+    The end is -1 if the document ended first: such a tag is no tag. So is one without end.
+    """
+    attributes: dict[bytes, bytes] = {}
+    for _ in range(_MOST_ATTRIBUTES):
+        found = _ATTRIBUTE.match(tag, position)
+        if not found:
+            break
+        name, double, closed, single, shut, bare, end = found.groups()
+        position = found.end()
+        if end:
+            return attributes, position
+        if closed == b"" or shut == b"":
+            break
+        name = name.lower()
+        if name not in attributes:
+            value = double if double is not None else single if single is not None else bare
+            attributes[name] = value[:_VALUE_BYTES] if value else b""
+    return attributes, -1
+
+
+def attribute_text(text: str) -> str:
+    """Character references undone as in attributes: `&copy=1` of a query stays what it is."""
+    return _REFERENCE.sub(_character, text) if "&" in text else text
+
+
+def _character(found: re.Match[str]) -> str:
+    token = found[0]
+    if token[1] == "#":
+        return unescape(token) if len(token) < 64 else "�"
+    if token[-1] == "=":
+        return token
+    return html5.get(token[1:], token)
+
+
+class _Element:
+    """The attributes of one tag, decoded when asked for."""
+
+    def __init__(self, attributes: dict[bytes, bytes], decode: Decode) -> None:
+        self.attributes = attributes
+        self.decode = decode
+
+    def text(self, name: bytes) -> str:
+        value = self.attributes.get(name, b"")
+        text = value.decode("ascii") if value.isascii() else self.decode(value)
+        return attribute_text(text.replace("\0", "�") if "\0" in text else text)
+
+    def words(self, name: bytes) -> set[str]:
+        return set(self.text(name).lower().split()) if name in self.attributes else set()
+
+    def links(self, kind: str, *names: bytes) -> Iterator[Item]:
+        for name in names:
+            if name in self.attributes:
+                yield kind, self.text(name)
+
+
+_Reader = Callable[[_Element, bytes, str], Iterator[Item]]
+
+
+def _anchor(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    return said.links("a", b"href" if b"href" in said.attributes else b"xlink:href")
+
+
+def _frame(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    return said.links("f", b"src")
+
+
+def _media(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    yield from said.links("e", b"src", b"poster")
+    if b"srcset" in said.attributes:
+        yield from _srcset(said.text(b"srcset"))
+
+
+def _graphic(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    yield from said.links("e", b"src", b"href" if b"href" in said.attributes else b"xlink:href")
+
+
+def _object(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    return said.links("e", b"data")
+
+
+def _input(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    if said.text(b"type").strip().lower() == "image":
+        yield from said.links("e", b"src")
+
+
+def _background(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    return said.links("e", b"background")
+
+
+def _base(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    return said.links(BASE, b"href")
+
+
+def _link(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    rel = said.words(b"rel")
+    if "canonical" in rel:
+        yield from said.links(CANONICAL, b"href")
+    elif rel & _REL_REQUISITE:
+        yield from said.links("e", b"href")
+        if b"imagesrcset" in said.attributes:
+            yield from _srcset(said.text(b"imagesrcset"))
+    elif rel & _REL_PAGE:
+        yield from said.links("h", b"href")
+
+
+def _meta(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    if said.text(b"http-equiv").strip().lower() == "refresh":
+        found = _REFRESH.match(said.text(b"content"))
+        url = found[1].lstrip("\"'") if found else ""
+        if url.strip():
+            yield "h", url
+    elif said.text(b"name").strip().lower() in ("robots", agent):
+        yield ROBOTS, " ".join(sorted(robots_words(said.text(b"content"))))
+
+
+def _script(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    yield from said.links("e", b"src")
+    kind = said.text(b"type").strip().lower() or said.text(b"language").strip().lower()
+    if not kind or kind == "module" or "script" in kind:
+        for url in scripts.links(said.decode(inside[:_INSIDE_BYTES])):
+            yield "h", url
+
+
+def _style(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    for url in css.links(said.decode(inside[:_INSIDE_BYTES])):
+        yield "e", url
+
+
+def _title(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+    yield TITLE, _title_text(inside, said.decode)
+
+
+def _title_text(inside: bytes, decode: Decode) -> str:
+    text = " ".join(unescape(decode(inside[:_TITLE_BYTES])).replace("\0", "").split())
+    return text[:TITLE_CHARACTERS].rstrip()
+
+
+def _srcset(text: str) -> Iterator[Item]:
+    for found in _CANDIDATE.finditer(text):
+        if found[1]:
+            yield "e", found[1].rstrip(",")
+
+
+_READERS: dict[str, _Reader] = {
+    "a": _anchor,
+    "area": _anchor,
+    "audio": _media,
+    "base": _base,
+    "body": _background,
+    "embed": _media,
+    "frame": _frame,
+    "iframe": _frame,
+    "image": _graphic,
+    "img": _media,
+    "input": _input,
+    "link": _link,
+    "meta": _meta,
+    "object": _object,
+    "script": _script,
+    "source": _media,
+    "style": _style,
+    "table": _background,
+    "tbody": _background,
+    "td": _background,
+    "tfoot": _background,
+    "th": _background,
+    "thead": _background,
+    "title": _title,
+    "tr": _background,
+    "track": _media,
+    "use": _graphic,
+    "video": _media,
+}

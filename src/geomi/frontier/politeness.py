@@ -1,0 +1,134 @@
+"""When a server may be asked again. Decides only.
+
+Politeness belongs to the server: a host rests after each visit, an address and a declared group of
+hosts have a gap between the starts of requests, whoever makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: Addresses nobody asked for this long are forgotten; far longer than any gap.
+_FORGET_S = 900.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manners:
+    """The rules for one host."""
+
+    rest_s: float = 2.0
+    rest_factor: float = 10.0
+    rest_factor_max_s: float = 300.0
+    address_rest_s: float = 0.25
+    connections: int = 1
+    is_own: bool = False  # the operator's own server: no rest of host or address
+
+
+class Host:
+    """One host as its server sees it. Written by the agent's starts and ends."""
+
+    __slots__ = ("crawl_delay_s", "flying", "manners", "rest_s", "rest_until")
+
+    def __init__(self, manners: Manners) -> None:
+        self.manners = manners
+        self.flying = 0  # requests under way
+        self.rest_until = 0.0  # nothing starts before
+        self.rest_s = 0.0  # length of that rest
+        self.crawl_delay_s = 0.0  # from robots.txt
+
+    def started(self) -> None:
+        self.flying += 1
+
+    def ended(self, now: float, took_s: float) -> None:
+        """A visit is over: the host rests from now on."""
+        self.flying -= 1
+        manners = self.manners
+        if manners.is_own:
+            return
+        rest = min(manners.rest_factor * took_s, manners.rest_factor_max_s)
+        self.rest(now, max(rest, manners.rest_s, self.crawl_delay_s))
+
+    def rest(self, now: float, seconds: float) -> None:
+        """Nothing starts for at least so long (Retry-After, a failing robots.txt, a new lease)."""
+        self.rest_s = seconds
+        if now + seconds > self.rest_until:
+            self.rest_until = now + seconds
+
+    def full_rest_s(self) -> float:
+        """What a new holder waits who does not know when the last visit was."""
+        if self.manners.is_own:
+            return 0.0
+        return max(self.manners.rest_s, self.crawl_delay_s, self.rest_s)
+
+
+class Gaps:
+    """The gaps of addresses and groups: starts of requests to one key lie at least `gap` apart.
+
+    A waiting host reserves the next free place in line, so a thousand hosts on one address cost
+    one step each, not one look each at every gap. Bounded by the keys asked for in 15 minutes.
+    """
+
+    def __init__(self, *, margin_s: float = 0.0) -> None:
+        # What the way to the server may eat of a gap; real shells keep 10 ms, the simulator none.
+        self._margin_s = margin_s
+        self._next: dict[str, float] = {}  # the first place in line nobody reserved
+        self._last: dict[str, float] = {}  # the last start
+        self._sweep_at = _FORGET_S
+
+    def reserve(self, keys: tuple[str, ...], gap_s: float, *, now: float) -> float:
+        """The time at which the caller may start; that place is the caller's."""
+        if gap_s <= 0.0 or not keys:
+            return now
+        at = now
+        for key in keys:
+            at = max(at, self._next.get(key, 0.0))
+        for key in keys:
+            self._next[key] = at + gap_s + self._margin_s
+        if now > self._sweep_at:
+            self._sweep(now)
+        return at
+
+    def earliest(self, keys: tuple[str, ...], gap_s: float) -> float:
+        """When a reserved place may really start: one who started late pushes the next."""
+        at = 0.0
+        if gap_s <= 0.0:
+            return at
+        for key in keys:
+            last = self._last.get(key)
+            if last is not None:
+                at = max(at, last + gap_s + self._margin_s)
+        return at
+
+    def started(self, keys: tuple[str, ...], gap_s: float, *, now: float) -> None:
+        if gap_s <= 0.0:
+            return
+        for key in keys:
+            self._last[key] = now
+            if self._next.get(key, 0.0) < now + gap_s + self._margin_s:
+                self._next[key] = now + gap_s + self._margin_s
+
+    def hold(self, key: str, until: float) -> None:
+        """Nobody starts at this key before `until` (Retry-After said by two of its hosts)."""
+        self._next[key] = max(self._next.get(key, 0.0), until)
+
+    def _sweep(self, now: float) -> None:
+        self._sweep_at = now + _FORGET_S
+        for key, last in list(self._last.items()):
+            if last < now - _FORGET_S:
+                del self._last[key]
+        for key, at in list(self._next.items()):
+            if at < now - _FORGET_S:
+                del self._next[key]
+
+
+def retry_after_s(value: str, *, now: float) -> float | None:
+    """Seconds that a Retry-After header asks for; None if it says nothing sensible."""
+    value = value.strip()
+    if value.isdigit() and len(value) < 10:
+        return float(value)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None

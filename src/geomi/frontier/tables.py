@@ -1,0 +1,280 @@
+"""What the frontier keeps in the store: sites, pages, what is pending, the inbox, addresses, robots.
+
+Only the holder of a site's lease writes its rows in `pages` and `pending`; where nobody holds the
+site, the coordinator does (it holds no lease but takes the write lock and looks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from geomi.states import Outcome
+from geomi.store import Store
+
+SCHEMA_1 = (
+    """CREATE TABLE sites (
+        site_id INTEGER PRIMARY KEY,
+        site TEXT NOT NULL UNIQUE,            -- host or host:port
+        domain TEXT NOT NULL,
+        state TEXT NOT NULL DEFAULT 'open',   -- open, parked, refused
+        why TEXT NOT NULL DEFAULT '',
+        admitted TEXT NOT NULL DEFAULT '',    -- by which rule
+        added REAL NOT NULL,
+        holder TEXT NOT NULL DEFAULT '',      -- agent/incarnation, empty: nobody
+        epoch INTEGER NOT NULL DEFAULT 0,
+        lease_until REAL NOT NULL DEFAULT 0,
+        go_to TEXT NOT NULL DEFAULT '',       -- the holder of its address, who should take it
+        waiting INTEGER NOT NULL DEFAULT 0,   -- rows in pending
+        next_due REAL NOT NULL DEFAULT 0,     -- none of them may be asked before
+        rest_until REAL NOT NULL DEFAULT 0,   -- the server rests until then
+        rest_s REAL NOT NULL DEFAULT 0,       -- length of the last rest
+        clean INTEGER NOT NULL DEFAULT 1,     -- 0: the last holder went without saying
+        failures INTEGER NOT NULL DEFAULT 0,  -- failed connections in a row
+        address TEXT NOT NULL DEFAULT ''
+    )""",
+    "CREATE INDEX sites_ready ON sites (next_due, site_id) WHERE waiting > 0 AND holder = ''",
+    "CREATE INDEX sites_held ON sites (holder) WHERE holder <> ''",
+    """CREATE TABLE pages (
+        page INTEGER PRIMARY KEY,
+        site_id INTEGER NOT NULL,
+        url TEXT NOT NULL,
+        url_hash INTEGER NOT NULL,
+        depth INTEGER NOT NULL,
+        party INTEGER NOT NULL,               -- seed id
+        kind TEXT NOT NULL,                   -- link kind it was first found by; s: a seed
+        via TEXT NOT NULL,                    -- URL it was found on
+        hops INTEGER NOT NULL DEFAULT 0,      -- redirects before it
+        found REAL NOT NULL,
+        run INTEGER NOT NULL,                 -- last run that settled it
+        outcome TEXT NOT NULL,
+        why TEXT NOT NULL DEFAULT '',
+        code INTEGER NOT NULL DEFAULT 0,
+        mime TEXT NOT NULL DEFAULT '',
+        digest TEXT NOT NULL DEFAULT '',      -- of the last payload seen
+        size INTEGER NOT NULL DEFAULT 0,
+        seconds REAL NOT NULL DEFAULT 0,      -- of the last download
+        link_type TEXT NOT NULL DEFAULT '',
+        title TEXT NOT NULL DEFAULT '',
+        visited REAL NOT NULL DEFAULT 0,
+        visits INTEGER NOT NULL DEFAULT 0,
+        changes INTEGER NOT NULL DEFAULT 0,
+        fails INTEGER NOT NULL DEFAULT 0,     -- visits in a row that failed
+        etag TEXT NOT NULL DEFAULT '',
+        last_modified TEXT NOT NULL DEFAULT '',
+        file INTEGER NOT NULL DEFAULT 0,      -- place of the last stored response; 0: none
+        "offset" INTEGER NOT NULL DEFAULT 0,
+        length INTEGER NOT NULL DEFAULT 0,
+        stored_date TEXT NOT NULL DEFAULT '', -- WARC-Date and record id of that response,
+        stored_id TEXT NOT NULL DEFAULT '',   -- for revisits
+        stored_digest TEXT NOT NULL DEFAULT ''
+    )""",
+    "CREATE INDEX pages_by_url ON pages (site_id, url_hash)",
+    """CREATE TABLE pending (
+        site_id INTEGER NOT NULL,
+        depth INTEGER NOT NULL,               -- rank: depth, plus or less what priority says
+        page INTEGER NOT NULL,
+        reason INTEGER NOT NULL,
+        not_before REAL NOT NULL,
+        weight REAL NOT NULL,
+        tries INTEGER NOT NULL,
+        PRIMARY KEY (site_id, depth, page)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE inbox (
+        letter INTEGER PRIMARY KEY,
+        site TEXT NOT NULL,
+        url TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        via TEXT NOT NULL,
+        depth INTEGER NOT NULL,
+        party INTEGER NOT NULL,               -- of the page it was found on
+        reason INTEGER NOT NULL,
+        not_before REAL NOT NULL,
+        weight REAL NOT NULL,
+        hops INTEGER NOT NULL,
+        admit TEXT NOT NULL                   -- why the site may be admitted; empty: ask the rules
+    )""",
+    "CREATE INDEX inbox_by_site ON inbox (site)",
+    """CREATE TABLE addresses (
+        address TEXT NOT NULL,                -- an address, or group:NAME
+        slot INTEGER NOT NULL,
+        holder TEXT NOT NULL,
+        epoch INTEGER NOT NULL,
+        until REAL NOT NULL,
+        PRIMARY KEY (address, slot)
+    )""",
+    """CREATE TABLE robots (
+        authority TEXT PRIMARY KEY,           -- scheme://host[:port]
+        site_id INTEGER NOT NULL,
+        fetched REAL NOT NULL,
+        expires REAL NOT NULL,
+        code INTEGER NOT NULL,
+        failing_since REAL NOT NULL,
+        body BLOB NOT NULL
+    )""",
+    "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
+)
+
+
+class Known(NamedTuple):
+    """A pending page with what the store knows of it. `rank` orders, least first."""
+
+    page: int
+    url: str
+    rank: int
+    depth: int
+    party: int
+    kind: str
+    via: str
+    hops: int
+    outcome: str
+    fails: int
+    visits: int
+    digest: str
+    etag: str
+    last_modified: str
+    stored_date: str
+    stored_id: str
+    stored_digest: str
+    reason: int
+    not_before: float
+    tries: int
+
+
+_KNOWN = (
+    "p.page, p.url, w.depth, p.depth, p.party, p.kind, p.via, p.hops, p.outcome, p.fails, p.visits,"
+    " p.digest, p.etag, p.last_modified, p.stored_date, p.stored_id, p.stored_digest, w.reason,"
+    " w.not_before, w.tries"
+)
+
+
+def window(
+    store: Store, site_id: int, *, after: tuple[int, int], limit: int
+) -> list[Known]:
+    """The next pending pages of a site in order of (rank, page), beyond `after`."""
+    rows = store.all(
+        f"SELECT {_KNOWN} FROM pending w JOIN pages p ON p.page = w.page"
+        " WHERE w.site_id = ? AND (w.depth, w.page) > (?, ?)"
+        " ORDER BY w.depth, w.page LIMIT ?",
+        (site_id, after[0], after[1], limit),
+    )
+    return [Known(*row) for row in rows]
+
+
+def hashes(store: Store, site_id: int, *, after: int, limit: int) -> list[tuple[int, int]]:
+    """(url_hash, page) of a site's pages, in order of the hash, for rebuilding its seen-filter."""
+    return store.all(
+        "SELECT url_hash, page FROM pages WHERE site_id = ? AND url_hash > ?"
+        " ORDER BY url_hash LIMIT ?",
+        (site_id, after, limit),
+    )  # type: ignore[return-value]
+
+
+NEW_PAGE = (
+    "INSERT INTO pages (page, site_id, url, url_hash, depth, party, kind, via, hops, found, run,"
+    " outcome, why) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+#: Inserts only what is not there; rowcount tells. Exact: hash and URL are compared.
+MAYBE_PAGE = (
+    "INSERT INTO pages (page, site_id, url, url_hash, depth, party, kind, via, hops, found, run,"
+    " outcome, why) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+    " WHERE NOT EXISTS (SELECT 1 FROM pages WHERE site_id = ? AND url_hash = ? AND url = ?)"
+)
+PUT_PENDING = (
+    "INSERT INTO pending (site_id, depth, page, reason, not_before, weight, tries)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site_id, depth, page) DO UPDATE SET"
+    " reason = pending.reason | excluded.reason, not_before = excluded.not_before,"
+    " tries = excluded.tries"
+)
+DROP_PENDING = "DELETE FROM pending WHERE site_id = ? AND depth = ? AND page = ?"
+SETTLE_PAGE = (
+    "UPDATE pages SET run = ?, outcome = ?, why = ?, code = ?, mime = ?, digest = ?, size = ?,"
+    " seconds = ?, link_type = ?, title = ?, visited = ?, visits = visits + ?,"
+    " changes = changes + ?, fails = ?, etag = ?, last_modified = ? WHERE page = ?"
+)
+STORE_PAGE = (
+    'UPDATE pages SET file = ?, "offset" = ?, length = ?, stored_date = ?, stored_id = ?,'
+    " stored_digest = ? WHERE page = ?"
+)
+PUT_INBOX = (
+    "INSERT INTO inbox (site, url, kind, via, depth, party, reason, not_before, weight, hops, admit)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+PUT_ROBOTS = (
+    "INSERT INTO robots (authority, site_id, fetched, expires, code, failing_since, body)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (authority) DO UPDATE SET"
+    " site_id = excluded.site_id, fetched = excluded.fetched, expires = excluded.expires,"
+    " code = excluded.code, failing_since = excluded.failing_since, body = excluded.body"
+)
+
+
+def count(store: Store, deltas: Iterable[tuple[str, int]]) -> None:
+    """Adds to the counters that `status` shows. Called inside the transaction that earned them."""
+    store.many(
+        "INSERT INTO counters (name, value) VALUES (?, ?)"
+        " ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value",
+        [(name, delta) for name, delta in deltas if delta],
+    )
+
+
+def counters(store: Store) -> dict[str, int]:
+    return dict(store.all("SELECT name, value FROM counters"))  # type: ignore[arg-type]
+
+
+def take_ids(store: Store, name: str, number: int) -> int:
+    """The first of `number` ids that nobody else gets."""
+    row = store.one(
+        "INSERT INTO counters (name, value) VALUES (?, ?)"
+        " ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value"
+        " RETURNING value",
+        ("next." + name, number),
+    )
+    assert row is not None
+    return int(row[0]) - number + 1
+
+
+def add_site(store: Store, site: str, *, domain: str, admitted: str, now: float) -> int:
+    """The site's id; the site is made if it is new."""
+    row = store.one(
+        "INSERT INTO sites (site, domain, admitted, added) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (site) DO UPDATE SET admitted = sites.admitted RETURNING site_id",
+        (site, domain, admitted, now),
+    )
+    assert row is not None
+    return int(row[0])
+
+
+def find_page(store: Store, site_id: int, url: str, url_hash: int) -> tuple[Any, ...] | None:
+    """(page, depth, outcome, reason of pending or None) of a URL, None if it is unknown."""
+    return store.one(
+        "SELECT p.page, p.depth, p.outcome, w.reason FROM pages p LEFT JOIN pending w"
+        " ON w.site_id = p.site_id AND w.page = p.page"
+        " WHERE p.site_id = ? AND p.url_hash = ? AND p.url = ?",
+        (site_id, url_hash, url),
+    )
+
+
+def refresh_waiting(store: Store, site_ids: Sequence[int]) -> None:
+    """Counts what waits at some sites anew: exact, and cheap where few wait."""
+    store.many(
+        "UPDATE sites SET waiting = (SELECT count(*) FROM pending WHERE site_id = sites.site_id),"
+        " next_due = coalesce((SELECT min(not_before) FROM pending"
+        " WHERE site_id = sites.site_id), 0) WHERE site_id = ?",
+        [(site_id,) for site_id in site_ids],
+    )
+
+
+def pages_of(store: Store, where: str, params: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Rows of pages for a listing."""
+    return store.each(
+        "SELECT p.url, p.outcome, p.code, p.mime, p.depth, p.kind, p.digest, p.size, p.seconds,"
+        ' p.file, p."offset", p.length, p.why, p.via, p.title, p.visited, f.name'
+        " FROM pages p LEFT JOIN files f ON f.file = p.file"
+        f" {where} ORDER BY p.page",
+        params,
+    )
+
+
+def unsettled(outcome: str) -> bool:
+    """True while a page has no visit behind its state."""
+    return outcome == Outcome.NULL

@@ -1,0 +1,132 @@
+"""Visits, batches and the log of changes to captures.
+
+A batch is written unnumbered; the coordinator alone gives committed batches their `seq`, because
+numbers given before a commit are no order. Followers read by `seq`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from geomi.store import Store
+
+SCHEMA_1 = (
+    """CREATE TABLE visits (
+        visit INTEGER PRIMARY KEY,
+        page INTEGER NOT NULL,                -- 0 for robots.txt and probes
+        site_id INTEGER NOT NULL,
+        url TEXT NOT NULL,                    -- only where page is 0
+        purpose TEXT NOT NULL,                -- page, robots
+        run INTEGER NOT NULL,
+        reason INTEGER NOT NULL,
+        epoch INTEGER NOT NULL,
+        host TEXT NOT NULL,                   -- the server asked: host or host:port
+        address TEXT NOT NULL,
+        started REAL NOT NULL,
+        ended REAL NOT NULL,
+        outcome TEXT NOT NULL,
+        code INTEGER NOT NULL,
+        mime TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        changed INTEGER NOT NULL,             -- 1 changed, 0 not, -1 nothing to compare with
+        file INTEGER NOT NULL,                -- 0: nothing stored
+        "offset" INTEGER NOT NULL,
+        length INTEGER NOT NULL,
+        stored_date TEXT NOT NULL,
+        revisit INTEGER NOT NULL,             -- 1: the record is a revisit
+        batch INTEGER NOT NULL,
+        detail TEXT NOT NULL
+    )""",
+    "CREATE INDEX visits_by_page ON visits (page, visit) WHERE page > 0",
+    """CREATE TABLE batches (
+        batch INTEGER PRIMARY KEY,
+        agent TEXT NOT NULL,
+        incarnation INTEGER NOT NULL,
+        committed REAL NOT NULL,
+        visits INTEGER NOT NULL,
+        first_visit INTEGER NOT NULL,
+        last_visit INTEGER NOT NULL,
+        seq INTEGER UNIQUE                    -- given by the coordinator after the commit
+    )""",
+    "CREATE INDEX batches_unnumbered ON batches (batch) WHERE seq IS NULL",
+    # A batch that only adds has one row: change 'added', visit 0, meaning all its visits.
+    """CREATE TABLE log (
+        entry INTEGER PRIMARY KEY,
+        batch INTEGER NOT NULL,
+        change TEXT NOT NULL,                 -- added, replaced, moved, hidden, removed
+        visit INTEGER NOT NULL
+    )""",
+    "CREATE INDEX log_by_batch ON log (batch)",
+)
+
+PUT_VISIT = (
+    "INSERT INTO visits (page, site_id, url, purpose, run, reason, epoch, host, address, started,"
+    ' ended, outcome, code, mime, digest, size, changed, file, "offset", length, stored_date,'
+    " revisit, batch, detail)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def open_batch(store: Store, agent: str, incarnation: int, now: float) -> int:
+    """Inside the transaction of the batch: its id."""
+    row = store.one(
+        "INSERT INTO batches (agent, incarnation, committed, visits, first_visit, last_visit)"
+        " VALUES (?, ?, ?, 0, 0, 0) RETURNING batch",
+        (agent, incarnation, now),
+    )
+    assert row is not None
+    return int(row[0])
+
+
+def close_batch(store: Store, batch: int, visits: int) -> None:
+    last = int((store.one("SELECT coalesce(max(visit), 0) FROM visits") or (0,))[0])
+    store.run(
+        "UPDATE batches SET visits = ?, first_visit = ?, last_visit = ? WHERE batch = ?",
+        (visits, last - visits + 1, last, batch),
+    )
+    if visits:
+        store.run("INSERT INTO log (batch, change, visit) VALUES (?, 'added', 0)", (batch,))
+
+
+def number_batches(store: Store) -> int:
+    """Gives committed batches their place in the order. Only the coordinator calls this."""
+    with store.transaction():
+        rows = store.all("SELECT batch FROM batches WHERE seq IS NULL ORDER BY batch")
+        if not rows:
+            return 0
+        first = int((store.one("SELECT coalesce(max(seq), 0) FROM batches") or (0,))[0]) + 1
+        store.many(
+            "UPDATE batches SET seq = ? WHERE batch = ?",
+            [(first + place, row[0]) for place, row in enumerate(rows)],
+        )
+    return len(rows)
+
+
+def follow(store: Store, after_seq: int) -> Iterator[tuple[int, str, int]]:
+    """(seq, change, visit) beyond `after_seq`, in order; each visit of a batch is named."""
+    for seq, batch, first, last in store.all(
+        "SELECT seq, batch, first_visit, last_visit FROM batches WHERE seq > ? ORDER BY seq",
+        (after_seq,),
+    ):
+        for change, visit in store.all(
+            "SELECT change, visit FROM log WHERE batch = ? ORDER BY entry", (batch,)
+        ):
+            if visit:
+                yield seq, change, visit
+                continue
+            for row in store.each(
+                "SELECT visit FROM visits WHERE visit BETWEEN ? AND ? AND batch = ? ORDER BY visit",
+                (first, last, batch),
+            ):
+                yield seq, change, row[0]
+
+
+def of_page(store: Store, page: int) -> list[tuple[Any, ...]]:
+    """Visits of one page, oldest first."""
+    return store.all(
+        "SELECT run, reason, started, ended, outcome, code, mime, size, digest, changed, address,"
+        ' revisit, file, "offset", length, detail FROM visits WHERE page = ? ORDER BY visit',
+        (page,),
+    )

@@ -1,0 +1,9 @@
+"""The store: one database a collection, spoken to in SQL that both SQLite and PostgreSQL understand.
+
+Takes sentences and rows from the `tables.py` of each stage. Gives rows, transactions and errors of
+geomi's own tree.
+"""
+
+from geomi.store.sqlite import SqliteStore, Store, open_store
+
+__all__ = ["SqliteStore", "Store", "open_store"]

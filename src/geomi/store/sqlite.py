@@ -1,0 +1,153 @@
+"""SQLite, the embedded store. The only file that names sqlite3."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from geomi.errors import OperatorError, ResourceError
+
+Row = tuple[Any, ...]
+
+#: How long a writer waits for another's transaction. Batches hold the lock for some milliseconds.
+BUSY_S = 60.0
+
+
+class Store(Protocol):
+    """What stages may ask of a database. One object belongs to one thread."""
+
+    dialect: str
+
+    def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]: ...
+    def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None: ...
+    def each(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]: ...
+    def run(self, sql: str, params: Sequence[Any] = ()) -> int: ...
+    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None: ...
+    def transaction(self) -> contextlib.AbstractContextManager[None]: ...
+    def close(self) -> None: ...
+
+
+class SqliteStore:
+    """One connection. Every write happens inside `transaction()`, which takes the write lock at once."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: str, *, readonly: bool = False) -> None:
+        self.path = path
+        self._inside = False
+        try:
+            if readonly:
+                uri = f"{Path(path).absolute().as_uri()}?mode=ro"
+                self._db = sqlite3.connect(
+                    uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+                )
+            else:
+                self._db = sqlite3.connect(
+                    path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+                )
+            self._setup(readonly=readonly)
+        except sqlite3.Error as error:
+            raise _translated(error, path) from error
+
+    def _setup(self, *, readonly: bool) -> None:
+        if not readonly:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            # FULL: a commit that returned survives a power cut; one sync a batch is cheap.
+            self._db.execute("PRAGMA synchronous=FULL")
+            # A checkpoint each 4,000 pages of log keeps the log below some 16 MiB.
+            self._db.execute("PRAGMA wal_autocheckpoint=4000")
+        self._db.execute("PRAGMA cache_size=-32768")  # 32 MiB, whatever the collection's size
+        self._db.execute("PRAGMA temp_store=MEMORY")
+
+    def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+        try:
+            return self._db.execute(sql, params).fetchall()
+        except sqlite3.Error as error:
+            raise _translated(error, self.path) from error
+
+    def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
+        try:
+            row: Row | None = self._db.execute(sql, params).fetchone()
+            return row
+        except sqlite3.Error as error:
+            raise _translated(error, self.path) from error
+
+    def each(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]:
+        """Rows as they come, a thousand at a time; memory does not grow with their number."""
+        try:
+            cursor = self._db.execute(sql, params)
+            while rows := cursor.fetchmany(1000):
+                yield from rows
+        except sqlite3.Error as error:
+            raise _translated(error, self.path) from error
+
+    def run(self, sql: str, params: Sequence[Any] = ()) -> int:
+        """Executes one sentence that writes; returns how many rows it touched."""
+        try:
+            return self._db.execute(sql, params).rowcount
+        except sqlite3.Error as error:
+            raise _translated(error, self.path) from error
+
+    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        try:
+            self._db.executemany(sql, rows)
+        except sqlite3.Error as error:
+            raise _translated(error, self.path) from error
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing. Nested calls join the outer one."""
+        if self._inside:
+            yield
+            return
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            raise _translated(error, self.path) from error
+        self._inside = True
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
+        else:
+            try:
+                self._db.execute("COMMIT")
+            except sqlite3.Error as error:
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise _translated(error, self.path) from error
+        finally:
+            self._inside = False
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def open_store(address: str, *, readonly: bool = False) -> Store:
+    """Opens the store at a file path."""
+    if "://" in address:
+        scheme = address.split(":", 1)[0]
+        raise OperatorError(f"store = {scheme}://…: this version keeps its store in SQLite only")
+    return SqliteStore(address, readonly=readonly)
+
+
+def _translated(error: sqlite3.Error, path: str) -> Exception:
+    text = str(error)
+    if isinstance(error, sqlite3.OperationalError):
+        if "full" in text:
+            return ResourceError(f"{path}: the disk is full")
+        if "locked" in text or "busy" in text:
+            return ResourceError(f"{path}: another program holds the database: {text}")
+        if "unable to open" in text or "readonly" in text or "disk I/O" in text:
+            return ResourceError(f"{path}: {text}")
+        return error
+    if isinstance(error, sqlite3.DatabaseError) and (
+        "not a database" in text or "malformed" in text
+    ):
+        return OperatorError(f"{path}: not a geomi store: {text}")
+    return error

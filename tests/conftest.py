@@ -1,0 +1,34 @@
+"""What all tests share: random data that a failure can repeat, and Debian's real documents."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "geomi",
+    deadline=None,  # the machine may be busy; no test asserts on time
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("long", parent=settings.get_profile("geomi"), max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "geomi"))
+
+#: Package -> where Debian puts its HTML.
+DOCUMENTS = {
+    "python3-doc": Path("/usr/share/doc/python3/html"),
+    "postgresql-doc-15": Path("/usr/share/doc/postgresql-doc-15/html"),
+    "openjdk-17-doc": Path("/usr/share/doc/openjdk-17-doc/api"),
+}
+
+
+@pytest.fixture(params=DOCUMENTS)
+def documents(request: pytest.FixtureRequest) -> Path:
+    """The folder of each real documentation set in turn; skipped where it is not installed."""
+    folder = DOCUMENTS[request.param].resolve()
+    if not (folder / "index.html").exists():
+        pytest.skip(f"Debian package {request.param} is not installed")
+    return folder
