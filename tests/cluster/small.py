@@ -42,6 +42,9 @@ class Small:
         self.run = 0
         self._begin(again=False)
 
+    def __del__(self) -> None:
+        self.store.close()
+
     def _begin(self, *, again: bool) -> None:
         self.coordinator = Coordinator(self.store, self.settings)
         self.run = self.coordinator.begin(again=again, options={}, now=self.now)

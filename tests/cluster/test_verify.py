@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.small import HOST, SEED, T, Small, some
+from cluster.small import HOST, SEED, Small, T, some
 from geomi.cluster.politeness import check_politeness, settings_of_run
 from geomi.cluster.verify import BytesDisk, Report, verify
 

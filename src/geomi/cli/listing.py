@@ -54,23 +54,23 @@ def pages(
     if as_csv and as_json:
         raise OperatorError("--csv and --json: give one of them")
     matcher = _matcher(match) if match is not None else None
-    _, _, store = opened(collection)
-    where, params = _where(
-        store, outcomes=_words(outcome), codes=code or [], site=site, kinds=_words(kind),
-        mime=mime, depth=depth,
-    )  # fmt: skip
-    found = _waiting_of if pending else pages_of
-    rows = _rows(store, found(store, where, params))
-    if matcher is not None:
-        rows = (row for row in rows if matcher(row["url"]))
-    rows = islice(rows, limit)
-    if as_json:
-        for row in rows:
-            output.print_json_line(row)
-    elif as_csv:
-        _print_csv(rows)
-    else:
-        _print_lines(rows)
+    with opened(collection) as (_, _, store):
+        where, params = _where(
+            store, outcomes=_words(outcome), codes=code or [], site=site, kinds=_words(kind),
+            mime=mime, depth=depth,
+        )  # fmt: skip
+        found = _waiting_of if pending else pages_of
+        rows = _rows(store, found(store, where, params))
+        if matcher is not None:
+            rows = (row for row in rows if matcher(row["url"]))
+        rows = islice(rows, limit)
+        if as_json:
+            for row in rows:
+                output.print_json_line(row)
+        elif as_csv:
+            _print_csv(rows)
+        else:
+            _print_lines(rows)
     return 0
 
 

@@ -6,6 +6,8 @@ Imports are inside functions: `status` answers within 0.2 s, Python's start incl
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,7 +36,8 @@ def register(app: typer.Typer) -> None:
     app.command()(verify)
 
 
-def opened(path: Path) -> tuple[Collection, Settings, Store]:
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[Collection, Settings, Store]]:
     """A collection as it stands, for reading, with the options of its last run."""
     import json
 
@@ -44,12 +47,15 @@ def opened(path: Path) -> tuple[Collection, Settings, Store]:
     collection = Collection(path).must_exist()
     settings = collection.settings()
     store = collection.read_store(settings)
-    last = tables.last_run(store)
-    if last is not None:
-        given = json.loads(last[6] or "{}")
-        if given.get("sets") or given.get("options"):
-            settings = collection.settings(given.get("sets", []), given.get("options", {}))
-    return collection, settings, store
+    try:
+        last = tables.last_run(store)
+        if last is not None:
+            given = json.loads(last[6] or "{}")
+            if given.get("sets") or given.get("options"):
+                settings = collection.settings(given.get("sets", []), given.get("options", {}))
+        yield collection, settings, store
+    finally:
+        store.close()
 
 
 # -- status ----------------------------------------------------------------------------------------
@@ -57,8 +63,8 @@ def opened(path: Path) -> tuple[Collection, Settings, Store]:
 
 def status(collection: CollectionPath, as_json: AsJson = False) -> int:
     """How far the crawl is: pages, visits, agents, and what waits."""
-    _, settings, store = opened(collection)
-    facts = standing_facts(store, settings, now=time.time())
+    with opened(collection) as (_, settings, store):
+        facts = standing_facts(store, settings, now=time.time())
     if as_json:
         output.print_json_line(facts)
     else:
@@ -209,8 +215,8 @@ def story(
     """Why a page is here or not: found, asked, refused, kept, waiting, in order of time."""
     from geomi.cluster.story import story as story_of
 
-    _, settings, store = opened(collection)
-    told = story_of(store, url, settings=settings, now=time.time())
+    with opened(collection) as (_, settings, store):
+        told = story_of(store, url, settings=settings, now=time.time())
     if as_json:
         output.print_json_line({
             "url": told.url, "known": told.is_known, "outcome": told.outcome or None,
@@ -244,14 +250,14 @@ def verify(
 
     Exit code 0: nothing found. 1: problems.
     """
-    place, settings, store = opened(collection)
-    if politeness:
-        return _politeness(place, store, as_json=as_json)
-    from geomi.cluster.verify import verify as look_at
+    with opened(collection) as (place, settings, store):
+        if politeness:
+            return _politeness(place, store, as_json=as_json)
+        from geomi.cluster.verify import verify as look_at
 
-    report = look_at(
-        store, where=place.archive_path, directories=settings.archive.directories, quick=quick
-    )
+        report = look_at(
+            store, where=place.archive_path, directories=settings.archive.directories, quick=quick
+        )
     if as_json:
         output.print_json_line({
             "ok": report.ok,

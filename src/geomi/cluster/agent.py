@@ -125,7 +125,9 @@ class Agent:
 
     def next_wake(self) -> float | None:
         """When wake() is wanted next, if no event comes before. None: only an event helps."""
-        times = [self._renew_at, self._drain_at] if self._by_id else []
+        times = [self._renew_at] if self._by_id else []
+        if self._by_id and not self._draining:
+            times.append(self._drain_at)
         if not self.is_stopping and not self._is_asking_leases and self._has_room():
             times.append(self._ask_at)
         if self._turns and not self._is_full():
@@ -804,9 +806,11 @@ class Agent:
 
     def _filled(self, now: float) -> None:
         """A row was added: write when the batch is large enough."""
+        batch = self._settler.batch
+        if batch.is_empty:
+            return
         if self._batch_since is None:
             self._batch_since = now
-        batch = self._settler.batch
         if (
             len(batch.visits) >= self._plan.batch_visits
             or batch.payload_bytes >= self._plan.batch_bytes

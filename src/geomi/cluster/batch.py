@@ -130,8 +130,8 @@ def commit(store: Store, batch: Batch, *, now: float, lengths: dict[int, int]) -
         counts["requests"] += len(visits)
         counts["visits"] += sum(1 for row in visits if row[0])
         counts["bytes"] += sum(row[SIZE] for row in visits)
+        inserted = _insert(store, batch, refused, counts, waiting)  # some are settled at once
         _settle(store, batch, refused, counts, waiting)
-        inserted = _insert(store, batch, refused, counts, waiting)
         _give_up(store, batch, refused, counts, waiting)
         _outside(store, batch, refused, counts)
         store.many(frontier_tables.PUT_ROBOTS, [r for r in batch.robots if r[1] not in refused])

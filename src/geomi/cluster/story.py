@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,9 @@ from geomi.history import tables as history_tables
 from geomi.records import Reason
 from geomi.states import Outcome
 from geomi.store import Store
+
+#: `host:80/x` has none: a port is no scheme's rest.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +43,7 @@ class Story:
 
 def story(store: Store, text: str, *, settings: Settings, now: float) -> Story:
     """The story of a URL in any spelling. OperatorError if it is no http(s) URL at all."""
-    url = urls.canonical(text if "://" in text else f"http://{text}")
+    url = urls.canonical(text if _SCHEME.match(text) else f"http://{text}")
     if url is None:
         raise OperatorError(f"{text}: not a URL that can be crawled (http or https)")
     page = store.one(
