@@ -152,6 +152,7 @@ class Simulation:
         self.ticks = 0
         self.crash_at: int | None = None  # the tick at which the next crash comes
         self.crash_what = ""
+        self.working: SimAgent | None = None  # whose store thread is at work
         self._seeds = list(seeds)
         self._count = agents
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -164,7 +165,6 @@ class Simulation:
         self.run = 0
         self.agents: list[SimAgent] = []
         self.crashes = 0
-        self.committed: list[tuple[str, str, float]] = []  # url, outcome, when: what was vouched for
 
     def _tick(self, what: str) -> None:
         self.ticks += 1
@@ -230,9 +230,21 @@ class Simulation:
         self._event(agent, lambda: machine.wake(self.now))
         return agent
 
-    def kill(self, agent: SimAgent) -> None:
-        """kill -9: what the process held in memory is gone, the disk keeps all."""
+    def replace(self, agent: SimAgent) -> None:
+        """kill -9 of one agent; the engine takes over what it left and starts another."""
         agent.is_dead = True
+        self.crashes += 1
+        self.working = None
+        self.agents.remove(agent)
+        self.recover()
+        self.start_agent(agent.name)
+
+    def kill_all(self) -> None:
+        """kill -9 of every process: what was written stays, synced or not."""
+        for agent in self.agents:
+            agent.is_dead = True
+        self.agents.clear()
+        self._events.clear()
         self.crashes += 1
 
     def power_cut(self) -> None:
@@ -290,7 +302,9 @@ class Simulation:
             if agent.is_dead or agent.is_done:
                 return
             try:
+                self.working = agent
                 result = work()
+                self.working = None
             except ResourceError:
                 agent.store_free = max(agent.store_free, self.now) + 5.0
                 self._at(self.now + 5.0, job)

@@ -92,10 +92,10 @@ def close_batch(store: Store, batch: int, visits: int) -> None:
 
 def number_batches(store: Store) -> int:
     """Gives committed batches their place in the order. Only the coordinator calls this."""
+    if store.one("SELECT 1 FROM batches WHERE seq IS NULL LIMIT 1") is None:
+        return 0
     with store.transaction():
         rows = store.all("SELECT batch FROM batches WHERE seq IS NULL ORDER BY batch")
-        if not rows:
-            return 0
         first = int((store.one("SELECT coalesce(max(seq), 0) FROM batches") or (0,))[0]) + 1
         store.many(
             "UPDATE batches SET seq = ? WHERE batch = ?",

@@ -1,0 +1,115 @@
+"""Runs crawls in the simulator, with crashes, and says what is wrong afterwards."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from geomi import config
+from geomi.cluster.simulate import SimCrash, Simulation
+from geomi.cluster.simweb import WorldWeb
+from geomi.cluster.verify import BytesDisk, verify
+from geomi.seeds.lists import Seed
+from geomi.states import TRANSIENT
+from geomi.world import Params, World, reachable
+
+_NO_FILE = Path("no-such-directory/geomi.toml")
+#: A small world in which the disk is busy: short batches, small files, hasty manners.
+HASTY = (
+    "crawl.seen=exact", "manners.rest_s=0.5", "manners.rest_factor=0", "agent.batch_visits=20",
+    "archive.file_bytes=200000", "manners.address_rest_s=0.05", "retry.gap_s=5",
+)  # fmt: skip
+
+
+def simulation(
+    seed: int, *, sites: int = 6, pages: int = 12, agents: int = 2,
+    sets: tuple[str, ...] = HASTY, forgets_sync: bool = False,
+) -> tuple[Simulation, World]:  # fmt: skip
+    world = World(Params(seed=seed, sites=sites, pages=pages))
+    settings = config.load(_NO_FILE, list(sets))
+    seeds = [Seed(url=url, source="test") for url in world.seeds(sites)]
+    sim = Simulation(
+        WorldWeb(world, seed=seed), settings, seeds=seeds, agents=agents, seed=seed,
+        forgets_sync=forgets_sync,
+    )  # fmt: skip
+    return sim, world
+
+
+def crawl(sim: Simulation, *, crash_ticks: list[int], kind: str, days: float = 5.0) -> list[str]:
+    """A crawl with a crash at each of these operations (counted from the one before).
+
+    `kind`: power (the machine), kill (all processes), agent (the one at work; another goes on).
+
+    Returns what was acknowledged as visited and is not there after a crash.
+    """
+    lost: list[str] = []
+    crashes = iter(crash_ticks)
+    deadline = sim.now + days * 86_400
+    has_begun = False
+    while True:
+        step = next(crashes, None)
+        sim.crash_at = None if step is None else sim.ticks + step
+        try:
+            if not has_begun:
+                sim.begin()
+                has_begun = True
+            if sim.advance(until=deadline):
+                sim.finish()
+                return lost
+            lost.append("the crawl did not end")
+            return lost
+        except SimCrash:
+            vouched = acknowledged(sim)
+            if kind == "agent" and has_begun and sim.working is not None:
+                sim.replace(sim.working)
+            else:
+                has_begun = False
+                if kind == "power":
+                    sim.power_cut()
+                else:
+                    sim.kill_all()
+            missing = vouched - acknowledged(sim)
+            lost += [f"visit {visit} was acknowledged and is lost" for visit in missing]
+
+
+def acknowledged(sim: Simulation) -> set[int]:
+    return {row[0] for row in sim.store.all("SELECT visit FROM visits")}
+
+
+def faults(sim: Simulation, world: World) -> list[str]:
+    """What is wrong with a finished crawl; empty: nothing."""
+    wrong = []
+    got = dict(sim.store.all("SELECT url, outcome FROM pages"))
+    wanted = reachable(world, [seed.url for seed in sim._seeds])
+    wrong += [f"missing: {url}" for url in wanted.keys() - got.keys()]
+    wrong += [f"not reachable: {url}" for url in got.keys() - wanted.keys()]
+    wrong += [
+        f"{url}: {got[url]}, wanted {wanted[url].outcome}"
+        for url in got.keys() & wanted.keys()
+        if got[url] != wanted[url].outcome
+    ]
+    final = [str(state) for state in TRANSIENT]
+    marks = ",".join("?" * len(final))
+    for url, number in sim.store.all(
+        f"SELECT p.url, count(*) FROM visits v JOIN pages p ON p.page = v.page"
+        f" WHERE v.page > 0 AND v.outcome NOT IN ({marks}) AND v.code < 500"
+        " GROUP BY v.page HAVING count(*) > 1",
+        final,
+    ):
+        wrong.append(f"{url}: committed {number} times")
+    report = verify(
+        sim.store, disk=BytesDisk(sim.files.data), where=lambda directory: f"/sim/{directory}"
+    )
+    wrong += [f"verify: {one.what} ({one.where})" for one in report.problems]
+    return wrong
+
+
+def rehearse(
+    seed: int, *, crashes: int, kind: str, forgets_sync: bool = False, most_ticks: int = 400
+) -> tuple[int, list[str]]:
+    """(crash points visited, faults) of one crawl with so many crashes at random operations."""
+    rng = random.Random(f"crash {kind} {seed}")
+    sim, world = simulation(seed, forgets_sync=forgets_sync)
+    ticks = [rng.randint(1, most_ticks) for _ in range(crashes)]
+    wrong = crawl(sim, crash_ticks=ticks, kind=kind)
+    return sim.crashes, [f"seed {seed}: {text}" for text in wrong + faults(sim, world)]
