@@ -283,7 +283,7 @@ def test_verify_politeness_shows_gaps_and_rates(small: Small, capsys: Out) -> No
     assert facts["smallest_gap"]["host"]["smallest_gap_s"] == pytest.approx(9.75)
     assert facts["greatest_rate"]["60s"]["most_in"]["60s"] == 5
     text = said(capsys, "verify", str(small.place.path), "--politeness")
-    assert f"smallest gap of a host: 9.750 s at {HOST}" in text
+    assert f"smallest gap of one host: 9.750 s at {HOST}" in text
 
 
 def test_verify_politeness_exits_1_where_a_rule_was_broken(small: Small, capsys: Out) -> None:

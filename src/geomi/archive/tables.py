@@ -99,4 +99,4 @@ def orphans_of(store: Store, file: int) -> list[tuple[int, int]]:
     """(offset, length) of records whose epoch was refused."""
     return store.all(
         'SELECT "offset", length FROM orphans WHERE file = ? ORDER BY "offset"', (file,)
-    )  # type: ignore[return-value]
+    )

@@ -333,7 +333,7 @@ def _print_politeness(path: Path, seen: Politeness) -> None:
     say(f"{path}: {seen.requests:,} requests to {seen.servers.get('host', 0):,} hosts"
         f" on {seen.servers.get('address', 0):,} addresses")  # fmt: skip
     for kind, one in seen.smallest.items():
-        say(f"smallest gap of a {kind}: {one.smallest_gap_s:.3f} s at {one.name}")
+        say(f"smallest gap of one {kind}: {one.smallest_gap_s:.3f} s at {one.name}")
     for window_s, one in seen.busiest.items():
         most = max(one.most[: list(seen.busiest).index(window_s) + 1])
         own = ", your own" if one.is_own else ""

@@ -122,7 +122,8 @@ def site_facts(store: Store, site_id: int, *, has_page_limit: bool) -> SiteFacts
     )
     pages = int(some[0]) if some else 0
     if pages >= 200_000:
-        pages = int((store.one("SELECT count(*) FROM pages WHERE site_id = ?", (site_id,)) or (0,))[0])
+        every = store.one("SELECT count(*) FROM pages WHERE site_id = ?", (site_id,))
+        pages = int(every[0]) if every else 0
     seeds = store.all("SELECT seed, url FROM seeds WHERE site = ? ORDER BY seed", (site,))
     starts = [url for _, url in seeds]
     starts += [

@@ -282,7 +282,7 @@ class Settler:
         site = ctx.site
         for kind, target in page.links:
             mark = target.known
-            if mark == token or mark == OUTSIDE:
+            if mark == token or mark == OUTSIDE:  # noqa: SIM109 - twice as fast as a tuple
                 continue
             if kind == "e" and not ctx.scope.requisites:
                 continue

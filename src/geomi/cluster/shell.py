@@ -44,7 +44,6 @@ from geomi.cluster.commands import (
     TakeIds,
     Write,
 )
-from geomi.cluster.context import Plan
 from geomi.cluster.ledger import Ledger, Written
 from geomi.cluster.plan import limits_of, plan_of
 from geomi.config import Settings

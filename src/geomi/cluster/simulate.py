@@ -10,7 +10,8 @@ import contextlib
 import heapq
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from geomi.archive.names import Ids
@@ -205,7 +206,7 @@ class Simulation:
         plan = plan_of(
             self.settings, self.store, agent=name, incarnation=incarnation, run=self.run
         )
-        plan = _without_margin(plan)
+        plan = replace(plan, address_margin_s=0.0)  # no way to the server that could eat of a gap
         ids = Ids(self.rng.randbytes(10))
         with self.store.transaction():
             first_file = frontier_tables.take_ids(self.store, "file", 10_000)
@@ -281,7 +282,7 @@ class Simulation:
         at = agent.machine.next_wake()
         if at is not None and at < agent.wake_at:
             agent.wake_at = max(at, self.now)
-            self._at(agent.wake_at, lambda at=agent.wake_at: self._wake(agent, at))
+            self._at(agent.wake_at, partial(self._wake, agent, agent.wake_at))
 
     def _wake(self, agent: SimAgent, at: float) -> None:
         if agent.wake_at == at:
@@ -456,7 +457,7 @@ class Simulation:
     def finish(self) -> None:
         """Stops the agents and lets them say goodbye; the coordinator numbers what is left."""
         for agent in list(self.agents):
-            self._event(agent, lambda agent=agent: agent.machine.stop(now=self.now))
+            self._event(agent, partial(agent.machine.stop, now=self.now))
         limit = self.now + 3600.0
         while self._events and any(not (a.is_done or a.is_dead) for a in self.agents):
             when, _, what = heapq.heappop(self._events)
@@ -468,9 +469,3 @@ class Simulation:
         while self.coordinator.step(run=self.run, now=self.now):
             pass
         self.coordinator.end(self.run, "done", "", now=self.now)
-
-
-def _without_margin(plan: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(plan, address_margin_s=0.0)

@@ -12,7 +12,7 @@ GROWTH = 4
 
 
 class SeenFilter:
-    """A Bloom filter in growing slices: "no" is certain, "maybe" is wrong at most `error` of the time.
+    """A Bloom filter in growing slices: "no" is certain, "maybe" is wrong with at most `error`.
 
     Memory is bounded by 43 bits a URL at an error of 1e-9, plus the slack of the newest slice.
     The error is shared over slices as 1/2, 1/4, … so that their sum stays below it.

@@ -1,4 +1,4 @@
-"""What the frontier keeps in the store: sites, pages, what is pending, the inbox, addresses, robots.
+"""What the frontier keeps in the store: sites, pages, what waits, inbox, addresses, robots.txt.
 
 Only the holder of a site's lease writes its rows in `pages` and `pending`; where nobody holds the
 site, the coordinator does (it holds no lease but takes the write lock and looks).
@@ -167,7 +167,7 @@ def hashes(store: Store, site_id: int, *, after: int, limit: int) -> list[tuple[
         "SELECT url_hash, page FROM pages WHERE site_id = ? AND url_hash > ?"
         " ORDER BY url_hash LIMIT ?",
         (site_id, after, limit),
-    )  # type: ignore[return-value]
+    )
 
 
 NEW_PAGE = (
@@ -197,8 +197,8 @@ STORE_PAGE = (
     " stored_digest = ? WHERE page = ?"
 )
 PUT_INBOX = (
-    "INSERT INTO inbox (site, url, kind, via, depth, party, reason, not_before, weight, hops, admit)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO inbox (site, url, kind, via, depth, party, reason, not_before, weight, hops,"
+    " admit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 PUT_ROBOTS = (
     "INSERT INTO robots (authority, site_id, fetched, expires, code, failing_since, body)"
@@ -218,7 +218,7 @@ def count(store: Store, deltas: Iterable[tuple[str, int]]) -> None:
 
 
 def counters(store: Store) -> dict[str, int]:
-    return dict(store.all("SELECT name, value FROM counters"))  # type: ignore[arg-type]
+    return dict(store.all("SELECT name, value FROM counters"))
 
 
 def take_ids(store: Store, name: str, number: int) -> int:

@@ -1,7 +1,7 @@
 """Seeds, and the candidates found on the way that no rule admitted.
 
-`outside` holds URLs beyond the admitted sites, at most `seeds.outside_per_site` a site: they are the
-paper's candidate seeds, and what a looser scope wants again.
+`outside` holds URLs beyond the admitted sites, at most `seeds.outside_per_site` a site: they are
+the paper's candidate seeds, and what a looser scope wants again.
 """
 
 from __future__ import annotations

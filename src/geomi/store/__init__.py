@@ -1,4 +1,4 @@
-"""The store: one database a collection, spoken to in SQL that both SQLite and PostgreSQL understand.
+"""The store: one database a collection, asked in SQL that SQLite and PostgreSQL understand.
 
 Takes sentences and rows from the `tables.py` of each stage. Gives rows, transactions and errors of
 geomi's own tree.

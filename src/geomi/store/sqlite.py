@@ -31,7 +31,7 @@ class Store(Protocol):
 
 
 class SqliteStore:
-    """One connection. Every write happens inside `transaction()`, which takes the write lock at once."""
+    """One connection. Writes happen inside `transaction()`, which takes the write lock at once."""
 
     dialect = "sqlite"
 

@@ -1,0 +1,151 @@
+"""A thousand parties in virtual time, judged by the simulated servers' own log."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from geomi import config
+from geomi.cluster.simulate import Reply, Seen, Simulation
+from geomi.fetch.request import Fetch
+from geomi.records import Page, Target
+from geomi.seeds.lists import Seed
+from geomi.states import Outcome
+
+WARM_S = 120.0
+WINDOW_S = 300.0
+TINY = 1e-6
+
+
+class Hosts:
+    """Hosts with more pages than the window holds. Some addresses carry one host, some many."""
+
+    def __init__(self, hosts: int) -> None:
+        self.hosts = hosts
+
+    def address(self, number: int) -> str:
+        if number % 10 < 7:
+            return f"127.64.{number // 250}.{number % 250 + 1}"
+        return f"127.65.0.{number % 7 + 1}"  # shared hosting: some 43 of 1,000 hosts each
+
+    def crawl_delay_s(self, number: int) -> float:
+        return 11.0 if number % 13 == 0 else 0.0
+
+    def resolve(self, name: str) -> tuple[Sequence[str], float]:
+        return [self.address(int(name[1:].partition(".")[0]))], 3600.0
+
+    def seconds(self, fetch: Fetch) -> float:
+        return 0.02 + 0.5 * random.Random(fetch.url).random() ** 3
+
+    def ask(self, fetch: Fetch, *, at: float) -> Reply:
+        number = int(fetch.host[1:].partition(".")[0])
+        body, kind = b"", "text/html"
+        if fetch.target == "/robots.txt":
+            delay = self.crawl_delay_s(number)
+            body = f"User-agent: *\nCrawl-delay: {delay:g}\n".encode() if delay else b""
+            kind = "text/plain"
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode()
+        return Reply(
+            outcome=Outcome.OK, code=200, head=head, body=body, seconds=self.seconds(fetch)
+        )
+
+
+class ManyLinks:
+    """In the extractor's place: a front page links to all pages of its site, others to none."""
+
+    def __init__(self, pages: int) -> None:
+        self.pages = pages
+
+    def page(self, url: str, head: object, body: bytes) -> Page:
+        page = Page(mime="text/html")
+        if url.endswith("/"):
+            site = url.split("/")[2]
+            page.links = [("a", Target(f"{url}{n}", site)) for n in range(self.pages)]
+        return page
+
+
+def run(hosts: int, *, agents: int, sets: Sequence[str]) -> tuple[list[Seen], Hosts, float]:
+    web = Hosts(hosts)
+    settings = config.load(Path("no-such-directory/geomi.toml"), sets)
+    sim = Simulation(
+        web, settings, agents=agents, extractor=lambda: ManyLinks(400),
+        seeds=[Seed(url=f"http://h{n}.example/", source="test") for n in range(hosts)],
+    )  # fmt: skip
+    sim.begin()
+    sim.advance(until=sim.began + WARM_S + WINDOW_S)
+    return sim.log, web, sim.began
+
+
+def number_of(host: str) -> int:
+    return int(host[1:].partition(".")[0])
+
+
+def judge(
+    log: list[Seen], web: Hosts, *, rest_s: float, factor: float, address_rest_s: float,
+    began: float, groups: dict[str, set[int]] | None = None,
+) -> float:  # fmt: skip
+    """Asserts every gap; returns visits made as a share of those the rules allow."""
+    by_host: dict[str, list[Seen]] = defaultdict(list)
+    by_address: dict[str, list[Seen]] = defaultdict(list)
+    for seen in sorted(log, key=lambda seen: seen.start):
+        by_host[seen.host].append(seen)
+        by_address[seen.address].append(seen)
+        for name, members in (groups or {}).items():
+            if number_of(seen.host) in members:
+                by_address[f"group {name}"].append(seen)
+    for host, visits in by_host.items():
+        delay = web.crawl_delay_s(number_of(host))
+        for before, after in pairwise(visits):
+            rest = max(rest_s, min(factor * (before.end - before.start), 300.0), delay)
+            assert after.start - before.end >= rest - TINY, (host, before, after)
+    for address, visits in by_address.items():
+        for before, after in pairwise(visits):
+            assert after.start - before.start >= address_rest_s - TINY, (address, before, after)
+    # What the rules allow in the window: each host its own pace, each address its own gap.
+    low, high = began + WARM_S, began + WARM_S + WINDOW_S
+    made, allowed = 0, 0.0
+    pace: dict[str, float] = {}
+    for host, visits in by_host.items():
+        delay = web.crawl_delay_s(number_of(host))
+        turns = [
+            v.end - v.start + max(rest_s, factor * (v.end - v.start), delay)
+            for v in visits
+            if low <= v.start < high
+        ]
+        pace[host] = len(turns) / sum(turns) if turns else 0.0
+        made += len(turns)
+    for address, visits in by_address.items():
+        if address.startswith("group"):
+            continue
+        of_hosts = sum(pace[host] for host in {v.host for v in visits})
+        allowed += min(of_hosts, 1.0 / address_rest_s) * WINDOW_S
+    return made / allowed
+
+
+@pytest.mark.parametrize("agents", [1, 3])
+def test_a_thousand_parties_are_visited_as_often_as_the_rules_allow_and_no_oftener(
+    agents: int,
+) -> None:
+    sets = ("manners.rest_s=12", "manners.rest_factor=10", "agent.contexts=1000",
+            "manners.address_rest_s=0.5")  # fmt: skip
+    log, web, began = run(1000, agents=agents, sets=sets)
+    share = judge(log, web, rest_s=12.0, factor=10.0, address_rest_s=0.5, began=began)
+    assert len({seen.host for seen in log}) == 1000
+    assert share >= 0.98, share
+
+
+def test_a_declared_group_keeps_its_gap_over_all_agents() -> None:
+    sets = ("manners.rest_s=1", "manners.rest_factor=0", "manners.address_rest_s=0.5",
+            'manners.groups={one = ["h1.example", "h2.example", "h3.example", "h4.example"]}',
+            )  # fmt: skip
+    log, web, began = run(12, agents=3, sets=sets)
+    judge(
+        log, web, rest_s=1.0, factor=0.0, address_rest_s=0.5, began=began,
+        groups={"one": {1, 2, 3, 4}},
+    )  # fmt: skip
+    assert {number_of(seen.host) for seen in log} >= {1, 2, 3, 4}
