@@ -19,13 +19,43 @@ ROOT = Path(geomi.__file__).parent
 
 #: Standard modules that reach out of the program.
 TOUCHING = frozenset(
-    "asyncio concurrent fcntl mmap multiprocessing resource secrets select shutil signal socket"
-    " sqlite3 ssl subprocess tempfile threading urllib.request".split()
+    [
+        "asyncio",
+        "concurrent",
+        "fcntl",
+        "mmap",
+        "multiprocessing",
+        "resource",
+        "secrets",
+        "select",
+        "shutil",
+        "signal",
+        "socket",
+        "sqlite3",
+        "ssl",
+        "subprocess",
+        "tempfile",
+        "threading",
+        "urllib.request",
+    ]
 )
 #: Methods of Path that ask the file system.
 PATH_CALLS = frozenset(
-    "exists glob is_dir is_file iterdir mkdir read_bytes read_text rglob rmdir unlink write_bytes"
-    " write_text".split()
+    [
+        "exists",
+        "glob",
+        "is_dir",
+        "is_file",
+        "iterdir",
+        "mkdir",
+        "read_bytes",
+        "read_text",
+        "rglob",
+        "rmdir",
+        "unlink",
+        "write_bytes",
+        "write_text",
+    ]
 )
 #: What may be taken from modules that otherwise touch: names of paths, a seeded source, a calendar.
 HARMLESS = frozenset({"os.path", "os.fspath", "os.sep", "random.Random", "time.gmtime"})
@@ -157,9 +187,7 @@ def test_the_map_names_the_tables_that_each_part_keeps() -> None:
         if f"{part.name}.tables" in modules():
             tables = importlib.import_module(f"geomi.{part.name}.tables")
             schema = tables.SCHEMA_1
-        names = [
-            sentence.split()[2] for sentence in schema if sentence.startswith("CREATE TABLE")
-        ]
+        names = [sentence.split()[2] for sentence in schema if sentence.startswith("CREATE TABLE")]
         assert sorted(names) == sorted(part.tables), part.name
 
 

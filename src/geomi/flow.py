@@ -141,7 +141,7 @@ PARTS = (
     ),
 )  # fmt: skip
 
-#: Each library in as few files as can be, so that it can be replaced. Doors may use `typer`, `rich`.
+#: Each library in as few files as can be, so that it can be replaced; doors use `typer`, `rich`.
 LIBRARIES = {
     "ada_url": ("url",),
     "aiodns": ("fetch.dns",),

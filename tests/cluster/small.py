@@ -51,9 +51,7 @@ class Small:
         self.coordinator.add_seeds([Seed(url=SEED)], now=self.now)
         self.coordinator.step(run=self.run, now=self.now)
         number = tables.begin_agent(self.store, "a0", "elsewhere", 1, self.now)
-        self.plan = plan_of(
-            self.settings, self.store, agent="a0", incarnation=number, run=self.run
-        )
+        self.plan = plan_of(self.settings, self.store, agent="a0", incarnation=number, run=self.run)
         ids = Ids(number.to_bytes(10, "big"))
         self.writer = Writer(
             directories=("archive",), prefix=f"small-{number}", file_bytes=1_000_000_000, ids=ids,

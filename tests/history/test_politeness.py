@@ -16,9 +16,7 @@ from geomi.store.migrate import migrate
 RULE = Rule(rest_s=2.0, rest_factor=10.0, rest_factor_max_s=300.0, address_rest_s=0.25)
 
 
-def at(
-    started: float, *, took: float = 0.1, host: str = "a", address: str = "192.0.2.1"
-) -> Asked:
+def at(started: float, *, took: float = 0.1, host: str = "a", address: str = "192.0.2.1") -> Asked:
     return Asked(started, started + took, host, address, 1)
 
 
@@ -114,9 +112,7 @@ def test_a_gap_between_two_runs_counts_though_hours_lie_between() -> None:
 
 
 @given(
-    st.lists(
-        st.tuples(st.floats(0, 50), st.floats(0.01, 5), st.sampled_from("ab")), max_size=25
-    )
+    st.lists(st.tuples(st.floats(0, 50), st.floats(0.01, 5), st.sampled_from("ab")), max_size=25)
 )
 def test_it_agrees_with_looking_at_all_pairs(drawn: list[tuple[float, float, str]]) -> None:
     asked = [at(start, took=took, host=host) for start, took, host in sorted(drawn)]

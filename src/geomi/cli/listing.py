@@ -127,9 +127,7 @@ def _outcome(word: str) -> str:
     if word.lower() not in names:
         near = get_close_matches(word.lower(), names, n=1)
         hint = f"; did you mean {names[near[0]]}?" if near else ""
-        raise OperatorError(
-            f"--outcome {word}: wanted one of {', '.join(names.values())}{hint}"
-        )
+        raise OperatorError(f"--outcome {word}: wanted one of {', '.join(names.values())}{hint}")
     return names[word.lower()]
 
 

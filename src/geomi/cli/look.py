@@ -280,9 +280,7 @@ def verify(
 def _politeness(place: Collection, store: Store, *, as_json: bool) -> int:
     from geomi.cluster import politeness
 
-    seen = politeness.check_politeness(
-        store, lambda text: politeness.settings_of_run(place, text)
-    )
+    seen = politeness.check_politeness(store, lambda text: politeness.settings_of_run(place, text))
     if as_json:
         output.print_json_line(_politeness_facts(seen))
     else:

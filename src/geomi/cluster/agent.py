@@ -780,7 +780,7 @@ class Agent:
         if ctx.is_gone or ctx.is_leaving:
             return
         retry = ctx.rules.retry
-        if ctx.failures and ctx.host.rest_until > now + retry.gap(ctx.failures) * 0.5:
+        if now < ctx.failing_until:
             self._schedule(ctx, ctx.host.rest_until)
             return
         ctx.failures += 1
@@ -789,6 +789,7 @@ class Agent:
         if ctx.failures >= retry.attempts:
             self._give_up(ctx, outcome, why, now)
             return
+        ctx.failing_until = now + retry.gap(ctx.failures)
         ctx.host.rest(now, retry.gap(ctx.failures))
         self._schedule(ctx, ctx.host.rest_until)
 

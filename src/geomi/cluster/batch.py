@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from geomi.archive import tables as archive_tables
@@ -130,7 +130,8 @@ def commit(store: Store, batch: Batch, *, now: float, lengths: dict[int, int]) -
         counts["requests"] += len(visits)
         counts["visits"] += sum(1 for row in visits if row[0])
         counts["bytes"] += sum(row[SIZE] for row in visits)
-        inserted = _insert(store, batch, refused, counts, waiting)  # some are settled at once
+        parties: Counter[int] = Counter()  # pages admitted to each
+        inserted = _insert(store, batch, refused, counts, waiting, parties)
         _settle(store, batch, refused, counts, waiting)
         _give_up(store, batch, refused, counts, waiting)
         _outside(store, batch, refused, counts)
@@ -139,7 +140,7 @@ def commit(store: Store, batch: Batch, *, now: float, lengths: dict[int, int]) -
             "DELETE FROM inbox WHERE letter = ?",
             [(letter,) for letter, site in batch.letters if site not in refused],
         )
-        _parties(store, batch, now)
+        _parties(store, batch, refused, parties, now)
         store.many(
             "UPDATE sites SET waiting = waiting + ? WHERE site_id = ?",
             [(delta, site) for site, delta in waiting.items() if delta],
@@ -195,10 +196,6 @@ def _settle(
             if s.page and not s.is_revisit and s.visit[SITE] not in refused
         ],
     )
-    done = [row for row in batch.done if row[0] not in refused]
-    for site_id, _, _ in done:
-        waiting[site_id] -= 1
-    store.many(frontier_tables.DROP_PENDING, done)
     store.many(
         frontier_tables.PUT_PENDING,
         [
@@ -207,6 +204,11 @@ def _settle(
             if site_id not in refused
         ],
     )
+    # After the retried ones: a page may be tried again and settled for good within one batch.
+    done = [row for row in batch.done if row[0] not in refused]
+    for site_id, _, _ in done:
+        waiting[site_id] -= 1
+    store.many(frontier_tables.DROP_PENDING, done)
 
 
 def page_row(new: NewPage) -> tuple[Any, ...]:
@@ -219,12 +221,17 @@ def page_row(new: NewPage) -> tuple[Any, ...]:
 
 
 def _insert(
-    store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int]
-) -> list[NewPage]:
-    """New pages and what of them waits. Returns the maybes that were new and wait."""
+    store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int],
+    parties: Counter[int],
+) -> list[NewPage]:  # fmt: skip
+    """New pages and what of them waits. Returns the maybes that wait now.
+
+    Before _settle: some of them are settled in the same batch.
+    """
     sure = [n for n in batch.new if not n.is_maybe and n.site_id not in refused]
     store.many(frontier_tables.NEW_PAGE, [page_row(n) for n in sure])
     fresh: list[NewPage] = []
+    revived: list[NewPage] = []
     for new in batch.new:
         if not new.is_maybe or new.site_id in refused:
             continue
@@ -233,20 +240,48 @@ def _insert(
             sure.append(new)
             if not new.why:
                 fresh.append(new)
+        elif not new.why:
+            back = _revive(store, new, counts)
+            if back is not None:
+                revived.append(back)
     store.many(
         frontier_tables.PUT_PENDING,
         [
             (n.site_id, n.known.rank, n.known.page, n.known.reason, n.known.not_before, 0.0, 0)
-            for n in sure
+            for n in (*sure, *revived)
             if not n.why
         ],
     )
     for new in sure:
         counts["outcome." + new.known.outcome] += 1
+    for new in (*sure, *revived):
         if not new.why:
             waiting[new.site_id] += 1
+            parties[new.known.party] += 1
     counts["pages.known"] += len(sure)
-    return fresh
+    return fresh + revived
+
+
+def _revive(store: Store, new: NewPage, counts: Counter[str]) -> NewPage | None:
+    """A page refused by the way it was found first, and found in an admissible way now.
+
+    What robots.txt, the guard or a parked site refused stays refused.
+    """
+    known = new.known
+    row = store.one(
+        "UPDATE pages SET outcome = 'NULL', why = '', depth = ?, party = ?, kind = ?, via = ?,"
+        " hops = ? WHERE site_id = ? AND url_hash = ? AND url = ? AND outcome = 'skip'"
+        " AND why IN ('depth', 'prefix', 'include', 'max_pages') RETURNING page",
+        (
+            known.depth, known.party, known.kind, known.via, known.hops, new.site_id,
+            new.url_hash, known.url,
+        ),
+    )  # fmt: skip
+    if row is None:
+        return None
+    counts["outcome.skip"] -= 1
+    counts["outcome.NULL"] += 1
+    return replace(new, known=known._replace(page=int(row[0])))
 
 
 def _give_up(
@@ -310,12 +345,10 @@ def known_sites(store: Store, sites: Iterable[str]) -> set[str]:
     return found
 
 
-def _parties(store: Store, batch: Batch, now: float) -> None:
+def _parties(
+    store: Store, batch: Batch, refused: set[int], pages: Counter[int], now: float
+) -> None:
     """When each party began and last ended a download, and how many pages it was given."""
-    pages: Counter[int] = Counter()
-    for new in batch.new:
-        if not new.why and not new.is_maybe:
-            pages[new.known.party] += 1
     store.many(
         "UPDATE seeds SET party_ended = ?, pages = pages + ?,"
         " party_started = CASE WHEN party_started = 0 THEN ? ELSE party_started END WHERE seed = ?",
@@ -325,7 +358,12 @@ def _parties(store: Store, batch: Batch, now: float) -> None:
         "UPDATE seeds SET party_ended = ? WHERE seed = ?",
         [(now, seed) for seed in batch.parties if seed not in pages],
     )
+    lost = {params[-1] for site_id, _, _, params in batch.settled if site_id in refused}
     store.many(
         "UPDATE seeds SET page = ?, outcome = ?, digest = ? WHERE seed = ?",
-        [(page, outcome, digest, seed) for seed, (page, outcome, digest) in batch.seeds.items()],
+        [
+            (page, outcome, digest, seed)
+            for seed, (page, outcome, digest) in batch.seeds.items()
+            if page not in lost
+        ],
     )

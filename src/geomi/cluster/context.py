@@ -89,7 +89,7 @@ class Context:
     """One leased site. `token` marks Targets that are settled for it."""
 
     __slots__ = (
-        "address", "address_expires", "claims", "depths", "dirty", "epoch", "failures",
+        "address", "address_expires", "claims", "depths", "dirty", "epoch", "failing_until", "failures",
         "first_seed", "flying", "gap_s", "go_to", "host", "is_gone", "is_leaving", "is_loaded",
         "is_named", "is_resolving", "is_seen_whole", "is_slotted", "keys",
         "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id", "token",
@@ -121,7 +121,8 @@ class Context:
         self.robots: dict[str, RobotsState] = {}  # by scheme://authority; two at most, usually one
         self.party_pages: dict[int, int] = {}
         self.first_seed = 0
-        self.failures = 0  # failed connections in a row
+        self.failures = 0  # failed connections in a row, counted once a rest
+        self.failing_until = 0.0  # end of the rest that the last of them earned
         self.flying: set[int] = set()  # tickets
         self.depths: dict[int, int] = {}  # ticket -> depth, where a depth limit makes order matter
         self.dirty = 0  # number of the last batch with a row of this site

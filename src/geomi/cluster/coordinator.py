@@ -283,6 +283,14 @@ class Coordinator:
                     (now,),
                 )
                 self._store.run("DELETE FROM addresses WHERE until <= ?", (now,))
+        if self._store.one("SELECT 1 FROM sites WHERE go_to <> '' LIMIT 1") is not None:
+            # Meant for a holder of its address who has let go of it, or is gone.
+            with self._store.transaction():
+                self._store.run(
+                    "UPDATE sites SET go_to = '' WHERE go_to <> '' AND go_to NOT IN"
+                    " (SELECT holder FROM addresses WHERE until > ?)",
+                    (now,),
+                )
         return done + self.deliver(run=run, now=now)
 
     def deliver(self, *, run: int, now: float) -> int:

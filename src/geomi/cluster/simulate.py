@@ -126,7 +126,7 @@ class SimAgent:
     is_closing: bool = False
     is_done: bool = False
     aborted: set[int] = field(default_factory=set)
-    is_paused_until: float = 0.0
+    stopped_until: float = 0.0  # SIGSTOP: nothing of it runs before
 
 
 class Simulation:
@@ -240,6 +240,10 @@ class Simulation:
         self.recover()
         self.start_agent(agent.name)
 
+    def stop(self, agent: SimAgent, seconds: float) -> None:
+        """SIGSTOP, and SIGCONT so much later: the process notices nothing."""
+        agent.stopped_until = self.now + seconds
+
     def kill_all(self) -> None:
         """kill -9 of every process: what was written stays, synced or not."""
         for agent in self.agents:
@@ -266,6 +270,9 @@ class Simulation:
     def _event(self, agent: SimAgent, event: Callable[[], None]) -> None:
         """An event of an agent, and what follows from it."""
         if agent.is_dead or agent.is_done:
+            return
+        if agent.stopped_until > self.now:
+            self._at(agent.stopped_until, partial(self._event, agent, event))
             return
         event()
         while commands := agent.machine.take():
@@ -301,6 +308,9 @@ class Simulation:
 
         def job() -> None:
             if agent.is_dead or agent.is_done:
+                return
+            if agent.stopped_until > self.now:
+                self._at(agent.stopped_until, job)
                 return
             try:
                 self.working = agent

@@ -163,9 +163,7 @@ def _refused(
     kind, _, line = why.partition(":")
     if kind == "robots" and outcome == Outcome.DENY:
         parts = urls.split(url)
-        row = store.one(
-            "SELECT body FROM robots WHERE authority = ?", (parts.authority,)
-        )
+        row = store.one("SELECT body FROM robots WHERE authority = ?", (parts.authority,))
         facts["robots"] = None
         if row is not None:
             verdict = Robots.parse(row[0]).for_agent(settings.robots.agent).verdict(parts.target)
@@ -210,9 +208,7 @@ def _waiting(store: Store, site_id: int, page: int, now: float) -> list[Event]:
 def _unknown(store: Store, url: str, settings: Settings) -> list[Event]:
     """A URL that is no page: on its way, outside, out of scope, or never seen."""
     url_hash, site = urls.url_hash(url), urls.site_of(url)
-    letter = store.one(
-        "SELECT via, kind, depth FROM inbox WHERE site = ? AND url = ?", (site, url)
-    )
+    letter = store.one("SELECT via, kind, depth FROM inbox WHERE site = ? AND url = ?", (site, url))
     if letter is not None:
         via, kind, depth = letter
         return [Event(
@@ -250,7 +246,9 @@ def _near(store: Store, url: str) -> str:
     other = {"http": "https", "https": "http"}[scheme]
     twins = [f"{other}://{rest}"]
     for start in (scheme, other):
-        twins.append(f"{start}://{rest.rstrip('/')}" if rest.endswith("/") else f"{start}://{rest}/")
+        twins.append(
+            f"{start}://{rest.rstrip('/')}" if rest.endswith("/") else f"{start}://{rest}/"
+        )
     for twin in twins:
         canonical = urls.canonical(twin)
         if canonical is None or canonical == url:

@@ -324,8 +324,7 @@ def _run_state(store: Store) -> str:
 def _check_leases(store: Store, found: Findings) -> None:
     """Nobody holds what an ended agent held. A dead one's is taken back when the crawl goes on."""
     running = {
-        f"{agent}/{incarnation}"
-        for agent, incarnation, *_ in cluster_tables.running_agents(store)
+        f"{agent}/{incarnation}" for agent, incarnation, *_ in cluster_tables.running_agents(store)
     }
     held = 0
     for site, holder in store.each("SELECT site, holder FROM sites WHERE holder <> ''"):

@@ -151,9 +151,7 @@ def _check_places(store: Store, add: Add) -> None:
         add("place", f"kept in file {file}, {what}", f"visit {visit}")
 
 
-def _on_disk(
-    store: Store, where: Where, disk: Disk, directories: Sequence[str]
-) -> dict[str, str]:
+def _on_disk(store: Store, where: Where, disk: Disk, directories: Sequence[str]) -> dict[str, str]:
     """Path -> path below its archive directory, of all WARC files and their indexes."""
     known = [row[0] for row in store.all("SELECT DISTINCT directory FROM files")]
     found: dict[str, str] = {}

@@ -7,6 +7,7 @@ hosts have a gap between the starts of requests, whoever makes them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC
 
 #: Addresses nobody asked for this long are forgotten; far longer than any gap.
 _FORGET_S = 900.0
@@ -124,11 +125,14 @@ class Gaps:
 def retry_after_s(value: str, *, now: float) -> float | None:
     """Seconds that a Retry-After header asks for; None if it says nothing sensible."""
     value = value.strip()
-    if value.isdigit() and len(value) < 10:
+    if value.isascii() and value.isdigit() and len(value) < 10:
         return float(value)
     from email.utils import parsedate_to_datetime
 
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+        date = parsedate_to_datetime(value)
+        if date.tzinfo is None:  # no zone, or -0000: HTTP's dates are UTC
+            date = date.replace(tzinfo=UTC)
+        return max(0.0, date.timestamp() - now)
     except (TypeError, ValueError, IndexError, OverflowError):
         return None

@@ -35,6 +35,7 @@ SCHEMA_1 = (
     )""",
     "CREATE INDEX sites_ready ON sites (next_due, site_id) WHERE waiting > 0 AND holder = ''",
     "CREATE INDEX sites_held ON sites (holder) WHERE holder <> ''",
+    "CREATE INDEX sites_meant ON sites (go_to) WHERE go_to <> ''",
     """CREATE TABLE pages (
         page INTEGER PRIMARY KEY,
         site_id INTEGER NOT NULL,
