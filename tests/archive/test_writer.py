@@ -74,7 +74,7 @@ def test_a_full_file_is_closed_with_its_batch_and_another_begins() -> None:
     first = made.warcinfo_id(0, T)
     (write,) = made.take()
     assert write.close
-    assert made.warcinfo_id(0, T) != first
+    assert made.warcinfo_id(0, T + 30 * 86_400) != first
     file, offset, *_ = made.add(0, [b"y"], now=T + 30 * 86_400)
     assert (file, offset) == (2, len(INFO))
     (write,) = made.take()

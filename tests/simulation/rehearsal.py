@@ -76,24 +76,24 @@ def acknowledged(sim: Simulation) -> set[int]:
     return {row[0] for row in sim.store.all("SELECT visit FROM visits")}
 
 
-def faults(sim: Simulation, world: World) -> list[str]:
-    """What is wrong with a finished crawl; empty: nothing."""
+def faults(sim: Simulation, world: World, *, again: bool = False) -> list[str]:
+    """What is wrong with a finished crawl; empty: nothing. `again`: every page may be `same`."""
     wrong = []
     got = dict(sim.store.all("SELECT url, outcome FROM pages"))
-    wanted = reachable(world, [seed.url for seed in sim._seeds])
+    wanted = reachable(world, [seed.url for seed in sim.seeds])
     wrong += [f"missing: {url}" for url in wanted.keys() - got.keys()]
     wrong += [f"not reachable: {url}" for url in got.keys() - wanted.keys()]
     wrong += [
         f"{url}: {got[url]}, wanted {wanted[url].outcome}"
         for url in got.keys() & wanted.keys()
-        if got[url] != wanted[url].outcome
+        if got[url] != wanted[url].outcome and not (again and got[url] == "same")
     ]
     final = [str(state) for state in TRANSIENT]
     marks = ",".join("?" * len(final))
     for url, number in sim.store.all(
         f"SELECT p.url, count(*) FROM visits v JOIN pages p ON p.page = v.page"
         f" WHERE v.page > 0 AND v.outcome NOT IN ({marks}) AND v.code < 500"
-        " GROUP BY v.page HAVING count(*) > 1",
+        " GROUP BY v.page, v.run HAVING count(*) > 1",
         final,
     ):
         wrong.append(f"{url}: committed {number} times")

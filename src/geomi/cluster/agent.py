@@ -23,6 +23,7 @@ from geomi.cluster.commands import (
     Draw,
     Leased,
     Letter,
+    Level,
     Load,
     Loaded,
     Rebuild,
@@ -53,6 +54,7 @@ _LOAD_ROBOTS_HOPS = 5
 _RENEW_SHARE = 0.25  # of a lease's time between renewals
 _QUIET_SHARE = 0.2  # nothing starts in this last part of a lease
 _DENIES_A_TURN = 200  # robots.txt may refuse so many pages before others get a turn
+_LEVEL_S = 0.1  # between looks whether a level has ended everywhere
 _NAMES = 50_000  # names whose address is remembered; beyond it they are asked again
 _SITE_RELEASE_S = 5.0  # a site whose next page is due later than this goes back
 _DAYS_30 = 30 * 86_400.0
@@ -114,6 +116,11 @@ class Agent:
         self._quota = 0 if plan.has_quota else 1 << 60
         self._is_drawing = False
         self._draw_at = 0.0
+        # With a depth limit, no page of a greater rank starts; contexts that wait for it to rise.
+        self._level = -(1 << 40)
+        self._too_deep: dict[int, Context] = {}
+        self._is_asking_level = False
+        self._level_at = 0.0
         self.visits = 0
 
     # -- commands out ------------------------------------------------------------------------------
@@ -136,6 +143,8 @@ class Agent:
             times.append(self._batch_since + self._plan.batch_s)
         if self._quota <= 0 and not self._is_drawing:
             times.append(self._draw_at)
+        if self._too_deep and not self._is_asking_level:
+            times.append(self._level_at)
         return min(times) if times else None
 
     # -- time and leases ---------------------------------------------------------------------------
@@ -163,6 +172,7 @@ class Agent:
             self._out.append(Draw(200))
         self._start_turns(now)
         self._maybe_write(now)
+        self._ask_level(now)
 
     def _has_room(self) -> bool:
         return len(self._by_id) < self._plan.contexts and self._quota > 0
@@ -222,6 +232,7 @@ class Agent:
         ctx.is_gone = True
         if self._by_id.get(ctx.site_id) is ctx:
             del self._by_id[ctx.site_id]
+            self._too_deep.pop(ctx.site_id, None)
         if self._sites.get(ctx.site) is ctx:
             del self._sites[ctx.site]
         self._claiming.pop(ctx.site_id, None)
@@ -541,8 +552,7 @@ class Agent:
             if known is None:
                 self._schedule(ctx, now)
                 return False
-            if ctx.depths and known.depth > min(ctx.depths.values()):
-                # With a depth limit a level ends before the next one begins: depths are exact.
+            if ctx.scope.max_depth is not None and not self._may_begin(ctx, known.rank, now):
                 ctx.queue.give_back(known, now=now)
                 return False
             parts = urls.split(known.url)
@@ -572,6 +582,46 @@ class Agent:
         self._schedule(ctx, now)
         return False
 
+    def _may_begin(self, ctx: Context, rank: int, now: float) -> bool:
+        """With a depth limit a level ends before the next one begins: so depths are exact.
+
+        Across all sites where the limit is for all, else within the site.
+        """
+        if self._plan.has_depth_limit:
+            if rank <= self._level:
+                return True
+            self._too_deep[ctx.site_id] = ctx
+            self._ask_level(now)
+            return False
+        if rank > ctx.level:
+            if ctx.flying:
+                return False  # the last that ends gives the turn
+            if ctx.dirty in (self._settler.number, self._writing):
+                self._write(now)
+                self._schedule(ctx, now + 0.02)
+                return False
+            ctx.level = rank
+        return True
+
+    def _ask_level(self, now: float) -> None:
+        if self._too_deep and not self._is_asking_level and now >= self._level_at:
+            if not self._flights:  # what is found and unwritten may be of this level
+                self._write(now)
+            self._is_asking_level = True
+            self._out.append(Level())
+
+    def level(self, rank: int, *, now: float) -> None:
+        """Nothing of a lesser rank waits in the store, nor is under way."""
+        self._is_asking_level = False
+        if rank > self._level:
+            self._level = rank
+            waiting, self._too_deep = self._too_deep, {}
+            for ctx in waiting.values():
+                self._schedule(ctx, now)
+        else:
+            self._level_at = now + _LEVEL_S
+        self.wake(now)
+
     def _fly(
         self,
         ctx: Context,
@@ -593,8 +643,6 @@ class Agent:
         ctx.flying.add(ticket)
         if known is not None:
             self._quota -= 1
-            if ctx.scope.max_depth is not None:
-                ctx.depths[ticket] = known.depth
         ctx.host.started()
         ctx.is_slotted = False
         self._gaps.started(ctx.keys, ctx.gap_s, now=now)
@@ -662,7 +710,9 @@ class Agent:
                 return
         body = capture.body[: self._plan.robots_limit] if kind == "parse" else b""
         expires = now + self._plan.robots_cache_s
-        self._know_robots(ctx, flight.authority, code, body, expires, 0.0)
+        parsed = self._know_robots(ctx, flight.authority, code, body, expires, 0.0)
+        if self._plan.sitemaps:
+            self._settler.sitemaps(ctx, parsed.sitemaps, via=capture.url, now=now)
         self._settler.touch(ctx).robots.append(
             (flight.authority, ctx.site_id, now, expires, code, 0.0, body)
         )
@@ -676,7 +726,7 @@ class Agent:
 
     def _know_robots(
         self, ctx: Context, authority: str, code: int, body: bytes, expires: float, failing: float
-    ) -> None:
+    ) -> Robots:
         state = ctx.robots.setdefault(authority, RobotsState())
         parsed = Robots.parse(body) if from_status(code) == "parse" else Robots.ALLOW_ALL
         state.rules = parsed.for_agent(self._plan.robots_agent)
@@ -684,6 +734,7 @@ class Agent:
         state.failing_since = failing
         if state.rules.crawl_delay_s and not ctx.is_named:
             ctx.host.crawl_delay_s = max(ctx.host.crawl_delay_s, state.rules.crawl_delay_s)
+        return parsed
 
     def _robots_failed(
         self, ctx: Context, authority: str, outcome: Outcome, why: str, now: float
@@ -695,6 +746,10 @@ class Agent:
         self._site_failed(ctx, outcome, why, now)
 
     # -- what came of a request --------------------------------------------------------------------
+
+    def awaits(self, ticket: int) -> bool:
+        """False if nobody wants the answer any more."""
+        return ticket in self._flights
 
     def fetched(self, capture: Capture, *, now: float) -> None:
         flight = self._flights.get(capture.ticket)
@@ -711,7 +766,6 @@ class Agent:
         ticket = capture.ticket
         del self._flights[ticket]
         ctx.flying.discard(ticket)
-        ctx.depths.pop(ticket, None)
         flight.host.ended(now, capture.ended - capture.started)
         known = flight.known
         if known is None:

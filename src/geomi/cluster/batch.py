@@ -352,11 +352,7 @@ def _parties(
     store.many(
         "UPDATE seeds SET party_ended = ?, pages = pages + ?,"
         " party_started = CASE WHEN party_started = 0 THEN ? ELSE party_started END WHERE seed = ?",
-        [(now, number, now, seed) for seed, number in pages.items()],
-    )
-    store.many(
-        "UPDATE seeds SET party_ended = ? WHERE seed = ?",
-        [(now, seed) for seed in batch.parties if seed not in pages],
+        [(now, pages[seed], now, seed) for seed in sorted(batch.parties | set(pages))],
     )
     lost = {params[-1] for site_id, _, _, params in batch.settled if site_id in refused}
     store.many(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,9 +80,12 @@ class Collection:
         """Where an archive directory of the settings lies."""
         return directory if os.path.isabs(directory) else str(self.path / directory)
 
-    @property
-    def spool_path(self) -> str:
-        return str(self.path / "spool")
+    def spool_path(self, agent: str, incarnation: int) -> str:
+        """Where one life of an agent keeps large bodies until they are archived."""
+        return str(self.path / "spool" / f"{agent}-{incarnation}")
+
+    def clear_spool(self, agent: str, incarnation: int) -> None:
+        shutil.rmtree(self.spool_path(agent, incarnation), ignore_errors=True)
 
     def lock_path(self, name: str) -> str:
         """The file of a lock; its directory is made."""

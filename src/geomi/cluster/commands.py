@@ -107,9 +107,14 @@ class Draw:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The least rank of what waits in the whole collection -> level(). Only with a depth limit."""
+
+
 Command = (
     Ask | Renew | Resolve | Claim | Load | Rebuild | Drain | Abort | Write | Release | TakeIds
-    | Draw | Fetch
+    | Draw | Level | Fetch
 )  # fmt: skip
 
 

@@ -56,6 +56,7 @@ class Plan:
     metadata: bool = True
     dns: bool = True
     level: int = 1
+    sitemaps: bool = False  # those that robots.txt names are read for URLs
     robots_agent: str = "geomi"
     robots_cache_s: float = 86_400.0
     robots_limit: int = 512_000
@@ -64,6 +65,7 @@ class Plan:
     address_margin_s: float = 0.01
     has_quota: bool = False
     has_page_limit: bool = False
+    has_depth_limit: bool = False  # for all sites, so that depths are exact across them
     patience_s: float = 600.0
 
     @property
@@ -89,10 +91,10 @@ class Context:
     """One leased site. `token` marks Targets that are settled for it."""
 
     __slots__ = (
-        "address", "address_expires", "claims", "depths", "dirty", "epoch", "failing_until", "failures",
+        "address", "address_expires", "claims", "dirty", "epoch", "failing_until", "failures",
         "first_seed", "flying", "gap_s", "go_to", "host", "is_gone", "is_leaving", "is_loaded",
         "is_named", "is_resolving", "is_seen_whole", "is_slotted", "keys",
-        "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id", "token",
+        "level", "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id", "token",
         "turn", "turn_at", "until", "visits",
     )  # fmt: skip
 
@@ -124,7 +126,7 @@ class Context:
         self.failures = 0  # failed connections in a row, counted once a rest
         self.failing_until = 0.0  # end of the rest that the last of them earned
         self.flying: set[int] = set()  # tickets
-        self.depths: dict[int, int] = {}  # ticket -> depth, where a depth limit makes order matter
+        self.level = -(1 << 40)  # with a depth limit: the rank that is being visited
         self.dirty = 0  # number of the last batch with a row of this site
         self.turn = 0  # serial of its entry among the agent's turns; 0: it has none
         self.turn_at = 0.0

@@ -16,6 +16,7 @@ from geomi.store import Store
 
 REBUILD_LIMIT = 50_000
 DRAIN_LIMIT = 2_000
+LEVEL_WAITS_S = 10.0  # a level waits so long for tries of failed pages
 
 
 def grant(store: Store, plan: Plan, number: int, *, now: float) -> list[Lease]:
@@ -183,6 +184,28 @@ def drain(store: Store, sites: tuple[str, ...]) -> list[Letter]:
         if len(found) >= DRAIN_LIMIT:
             break
     return found
+
+
+def level(store: Store, *, now: float) -> int:
+    """The least rank of what may be asked for soon, letters included.
+
+    Left out: tries that come much later, and sites that fail; nobody waits for them.
+    """
+    least = "SELECT depth FROM pending p WHERE p.site_id = s.site_id"
+    soon = store.one(
+        f"SELECT min(d) FROM (SELECT ({least} AND p.not_before <= ? ORDER BY p.depth LIMIT 1) AS d"
+        " FROM sites s WHERE s.waiting > 0 AND s.state = 'open' AND s.failures = 0) AS soonest",
+        (now + LEVEL_WAITS_S,),
+    )
+    letter = store.one("SELECT min(depth) FROM inbox")
+    found = [int(row[0]) for row in (soon, letter) if row is not None and row[0] is not None]
+    if found:
+        return min(found)
+    row = store.one(
+        f"SELECT min(d) FROM (SELECT ({least} ORDER BY p.depth LIMIT 1) AS d FROM sites s"
+        " WHERE s.waiting > 0) AS late"
+    )
+    return int(row[0]) if row is not None and row[0] is not None else 0
 
 
 def draw(store: Store, number: int) -> int:

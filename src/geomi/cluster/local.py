@@ -136,6 +136,7 @@ class LocalEngine:
                 continue
             try:
                 ledger.recover(agent, incarnation)
+                self._collection.clear_spool(agent, incarnation)
                 recovered += 1
             finally:
                 lock.release()

@@ -99,6 +99,7 @@ def plan_of(
         metadata=settings.archive.metadata,
         dns=settings.archive.dns,
         level=settings.archive.level,
+        sitemaps=settings.seeds.sitemaps,
         robots_agent=settings.robots.agent,
         robots_cache_s=settings.robots.cache_s,
         robots_limit=settings.robots.limit_bytes,
@@ -106,6 +107,7 @@ def plan_of(
         has_quota=settings.crawl.max_visits is not None,
         has_page_limit=settings.crawl.max_pages is not None
         or any("crawl.max_pages" in table for table in settings.site.values()),
+        has_depth_limit=settings.crawl.max_depth is not None,
         patience_s=settings.crawl.patience,
     )
 

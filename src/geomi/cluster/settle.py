@@ -5,7 +5,7 @@ This is the hot path: it runs once a page and once a link.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from geomi import url as urls
@@ -19,8 +19,11 @@ from geomi.extract.head import parse_head
 from geomi.frontier import retry
 from geomi.frontier.tables import Known
 from geomi.records import Answer, Capture, Page, Reason, Target
+from geomi.seeds.sitemaps import parse_sitemap
 from geomi.states import Outcome
 
+#: Kind of a page that lists others.
+SITEMAP = "m"
 #: Mark on a Target that lies outside and is remembered.
 OUTSIDE = -1
 #: Set beside a URL's hash for "was refused", so that a later, admissible link is still new.
@@ -135,7 +138,9 @@ class Settler:
         ))  # fmt: skip
         if known.kind == "s" and known.hops == 0:
             batch.seeds[known.party] = (known.page, str(outcome), digest)
-        if page is not None:
+        if known.kind == SITEMAP and outcome is Outcome.OK:
+            self._listed(ctx, known, capture, now=now)
+        elif page is not None:
             self._links(ctx, known, page, now=now)
         elif code in REDIRECTS and outcome is Outcome.CODE:
             self._redirect(ctx, known, fields.get("location", ""), now=now)
@@ -297,6 +302,24 @@ class Settler:
             batch.counts["links.bad"] += page.bad_links
         if page.cut_links:
             batch.counts["links.cut"] += page.cut_links
+
+    def sitemaps(self, ctx: Context, named: Iterable[str], *, via: str, now: float) -> None:
+        """Sitemaps that a robots.txt names are wanted like pages."""
+        for text in named:
+            url = urls.canonical(text)
+            if url is not None and urls.site_of(url) == ctx.site:
+                target = Target(url, ctx.site)
+                self._inside(ctx, target, SITEMAP, 0, ctx.first_seed, via, now=now)
+
+    def _listed(self, ctx: Context, known: Known, capture: Capture, *, now: float) -> None:
+        """What a sitemap or feed of this site lists: pages one link from the start, and sitemaps."""
+        listing = parse_sitemap(capture.body, base=known.url, site=ctx.site)
+        for kind, depth, entries in (("a", 1, listing.entries), (SITEMAP, 0, listing.children)):
+            for entry in entries:
+                target = Target(entry.url, ctx.site)
+                self._inside(ctx, target, kind, depth, known.party, known.url, now=now)
+        self.batch.counts["sitemaps.read"] += 1
+        self.batch.counts["sitemaps.problems"] += len(listing.problems)
 
     def _redirect(self, ctx: Context, known: Known, location: str, *, now: float) -> None:
         url = urls.canonical(location, known.url) if location else None

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,7 @@ from geomi.cluster.commands import (
     Drain,
     Draw,
     Leased,
+    Level,
     Load,
     Rebuild,
     Release,
@@ -48,19 +50,24 @@ from geomi.cluster.ledger import Ledger, Written
 from geomi.cluster.plan import limits_of, plan_of
 from geomi.config import Settings
 from geomi.errors import OperatorError, ResourceError
-from geomi.extract import Extractor
+from geomi.extract import Extractor, mime_of, parse_head
 from geomi.fetch.client import Client
 from geomi.fetch.dns import Resolver, parse_hosts
 from geomi.fetch.guard import Guard
 from geomi.fetch.request import Fetch
 from geomi.frontier import tables as frontier_tables
-from geomi.records import Capture
+from geomi.records import Capture, Spool
 from geomi.store import Store
 
 _RETRY_S = 5.0  # between tries of a batch while the disk is full or the store away
 _GRACE_S = 3.0  # what requests under way get when the agent is told to stop
 _FACTS_S = 1.0
 FILES_A_LIFE = 100_000
+#: Types and endings of what is read for links (or rules) although it is large enough to be spooled.
+_READ = frozenset(
+    {"text/html", "application/xhtml+xml", "text/css", "text/xml", "application/xml", ""}
+)
+_READ_ENDS = ("/robots.txt", ".xml", ".xml.gz")
 
 
 class Shell:
@@ -111,6 +118,7 @@ class Shell:
         if self._failure is not None:
             raise self._failure
         self._ledger.recover(self._name, incarnation)  # nothing is left open; marks the agent ended
+        self._collection.clear_spool(self._name, incarnation)
         self._store.close()
         lock.release()
 
@@ -120,8 +128,8 @@ class Shell:
         # A date for the start, and a counter from there: waiting is immune to the date being set.
         self._start = (time.time(), clock.boottime())
         settings, plan = self._settings, self._plan
-        os.makedirs(self._collection.spool_path, exist_ok=True)
-        self._clear_spool()
+        spool = self._collection.spool_path(self._name, self._incarnation)
+        os.makedirs(spool, exist_ok=True)
         ids = Ids(os.urandom(10))
         with self._store.transaction():
             first_file = frontier_tables.take_ids(self._store, "file", FILES_A_LIFE)
@@ -160,7 +168,7 @@ class Shell:
             loop,
             limits=limits_of(settings),
             user_agent=settings.user_agent,
-            spool_dir=self._collection.spool_path,
+            spool_dir=spool,
             done=self._fetched,
             contact=settings.agent.contact if "@" in settings.agent.contact else "",
             connections=plan.connections,
@@ -190,14 +198,6 @@ class Shell:
         if settings.agent.contact:
             fields["operator"] = settings.agent.contact
         return warcinfo(filename, date, record_id=record_id, fields=fields)
-
-    def _clear_spool(self) -> None:
-        """Temporary bodies of this agent's earlier lives (names carry no agent: by age)."""
-        old = time.time() - 24 * 3600
-        for name in os.listdir(self._collection.spool_path):
-            path = os.path.join(self._collection.spool_path, name)
-            if os.stat(path).st_mtime < old:
-                os.unlink(path)
 
     def _watch_parent(self) -> None:
         """An agent does not outlive its supervisor: its standard input is a pipe from there."""
@@ -246,10 +246,22 @@ class Shell:
 
     def _fetched(self, capture: Capture) -> None:
         try:
+            if capture.spool is not None:
+                if not self._agent.awaits(capture.ticket):
+                    os.unlink(capture.spool.path)
+                    return
+                capture = self._with_body(capture, capture.spool)
             self._agent.fetched(capture, now=self._now())
             self._drain()
         except Exception as error:
             self._fail(error)
+
+    def _with_body(self, capture: Capture, spool: Spool) -> Capture:
+        """A spooled body that is to be read for links comes back into memory, up to a bound."""
+        if mime_of(parse_head(capture.head)) not in _READ and not capture.url.endswith(_READ_ENDS):
+            return capture
+        with open(spool.path, "rb") as file:
+            return replace(capture, body=file.read(self._settings.fetch.html_bytes))
 
     def _drain(self) -> None:
         """Carries out what the machine asked for, and sees to its next waking."""
@@ -326,6 +338,11 @@ class Shell:
                 self._job(
                     lambda: leases.draw(store, number),
                     lambda share: agent.drawn(share, now=self._now()),
+                )
+            case Level():
+                self._job(
+                    lambda: leases.level(store, now=time.time()),
+                    lambda rank: agent.level(rank, now=self._now()),
                 )
             case Release():
                 self._job(

@@ -28,6 +28,7 @@ from geomi.cluster.commands import (
     Drain,
     Draw,
     Leased,
+    Level,
     Load,
     Rebuild,
     Release,
@@ -154,7 +155,7 @@ class Simulation:
         self.crash_at: int | None = None  # the tick at which the next crash comes
         self.crash_what = ""
         self.working: SimAgent | None = None  # whose store thread is at work
-        self._seeds = list(seeds)
+        self.seeds = list(seeds)
         self._count = agents
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._serial = 0
@@ -180,7 +181,7 @@ class Simulation:
         """The first start, or the one after a power cut: recovery first, then agents."""
         self.recover()
         self.run = self.coordinator.begin(again=again, options={}, now=self.now)
-        self.coordinator.add_seeds(self._seeds, now=self.now)
+        self.coordinator.add_seeds(self.seeds, now=self.now)
         self.coordinator.widen(run=self.run, now=self.now)
         self.coordinator.set_quota(self.settings.crawl.max_visits)
         for number in range(self._count):
@@ -394,6 +395,12 @@ class Simulation:
                     agent,
                     lambda: leases.draw(store, number),
                     lambda share: machine.drawn(share, now=self.now),
+                )
+            case Level():
+                self._store_job(
+                    agent,
+                    lambda: leases.level(store, now=self.now),
+                    lambda rank: machine.level(rank, now=self.now),
                 )
             case Release():
                 self._store_job(

@@ -36,7 +36,8 @@ class WorldWeb:
 
     def ask(self, fetch: Fetch, *, at: float) -> Reply:
         seconds = self._delay_s(self._rng)
-        headers = dict(line.split(": ", 1) for line in fetch.headers)
+        lines = (line.partition(": ") for line in fetch.headers)
+        headers = {name.lower(): value for name, _, value in lines}
         site = self._world.sites.by_host(fetch.host)
         if site is not None and site.kind.fault == Outcome.C_ERR:
             return Reply(outcome=Outcome.C_ERR, seconds=seconds)

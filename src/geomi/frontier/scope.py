@@ -26,12 +26,12 @@ class Scope:
     def refusal(self, url: str, kind: str, depth: int) -> str:
         """Empty if the URL may be visited; else url_length, depth, prefix, include or exclude.
 
-        Requisites (kind e) belong to the page that shows them: depth, prefix and include do not
-        keep them out.
+        Requisites (kind e) belong to the page that shows them, sitemaps (kind m) to the site:
+        depth, prefix and include do not keep them out.
         """
         if len(url) > self.max_url:
             return "url_length"
-        is_requisite = kind == "e"
+        is_requisite = kind in ("e", "m")
         if self.max_depth is not None and depth > self.max_depth and not is_requisite:
             return "depth"
         if self.prefixes and not is_requisite and not _starts(url, self.prefixes):

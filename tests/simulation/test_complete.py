@@ -1,0 +1,89 @@
+"""Whole crawls of small worlds in virtual time: visited equals reachable, exactly."""
+
+from __future__ import annotations
+
+import pytest
+from rehearsal import HASTY, crawl, faults, simulation
+
+from geomi.states import Outcome
+from geomi.world import reachable
+
+
+def check_world(seed: int, *, sites: int, sets: tuple[str, ...] = HASTY) -> None:
+    sim, world = simulation(seed, sites=sites, pages=20, sets=sets)
+    assert crawl(sim, crash_ticks=[], kind="kill") == []
+    assert faults(sim, world) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_visited_equals_reachable(seed: int) -> None:
+    check_world(seed, sites=20)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 150))
+def test_visited_equals_reachable_over_fifty_worlds(seed: int) -> None:
+    check_world(seed, sites=40)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bloom_filter_finds_the_same_pages(seed: int) -> None:
+    sets = tuple(text for text in HASTY if "seen" not in text)
+    check_world(seed, sites=10, sets=sets)
+
+
+def test_sitemaps_lead_to_pages_that_no_link_leads_to() -> None:
+    assert sum(pages_by_sitemap_alone(seed) for seed in range(4)) > 0
+
+
+def pages_by_sitemap_alone(seed: int) -> int:
+    sets = (*HASTY, "seeds.sitemaps=true")
+    sim, world = simulation(seed, sites=12, pages=40, sets=sets)
+    crawl(sim, crash_ticks=[], kind="kill")
+    rows = sim.store.all("SELECT url, outcome, kind FROM pages")
+    got = {url: outcome for url, outcome, kind in rows if kind != "m"}
+    wanted = reachable(world, [seed.url for seed in sim.seeds], sitemaps=True)
+    without = reachable(world, [seed.url for seed in sim.seeds])
+    assert got == {url: one.outcome for url, one in wanted.items()}
+    return len(wanted) - len(without)
+
+
+def test_a_small_window_finds_all_that_a_large_one_finds() -> None:
+    check_world(7, sites=10, sets=(*HASTY, "agent.window=10"))
+
+
+def test_fewer_contexts_than_sites_leave_nobody_out() -> None:
+    check_world(8, sites=20, sets=(*HASTY, "agent.contexts=3"))
+
+
+def test_again_visits_every_known_page_once_more_and_finds_it_unchanged() -> None:
+    assert sum(unmodified_again(seed) for seed in range(4)) > 0, "some servers answer 304"
+
+
+def unmodified_again(seed: int) -> int:
+    """Crawls twice; how many pages the servers said to be unchanged."""
+    sim, world = simulation(seed, sites=10)
+    crawl(sim, crash_ticks=[], kind="kill")
+    first = dict(sim.store.all("SELECT url, visits FROM pages"))
+    sim.begin(again=True)
+    assert sim.advance(until=sim.now + 5 * 86_400)
+    sim.finish()
+    rows = sim.store.all("SELECT url, visits, changes, outcome, code FROM pages")
+    wanted = reachable(world, [seed.url for seed in sim.seeds])
+    for url, visits, changes, outcome, code in rows:
+        assert changes == 0, url
+        if outcome in (Outcome.OK, Outcome.SAME):
+            assert visits > first[url], url
+        if outcome == Outcome.SAME:
+            assert (wanted[url].outcome, code) == ("OK", 304), url
+        elif outcome != Outcome.GONE:
+            assert outcome == wanted[url].outcome, url
+    assert {url for url, *_ in rows} == set(wanted)
+    assert faults(sim, world, again=True) == []
+    return sum(row[3] == Outcome.SAME for row in rows)
+
+
+def test_a_crawl_of_many_agents_and_few_sites_ends() -> None:
+    sim, world = simulation(9, sites=2, agents=5)
+    assert crawl(sim, crash_ticks=[], kind="kill") == []
+    assert faults(sim, world) == []
