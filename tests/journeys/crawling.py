@@ -59,7 +59,7 @@ def start(*words: object, own_group: bool = False) -> subprocess.Popen[str]:
     )
 
 
-def end(process: subprocess.Popen[str], *, timeout_s: float = 120.0) -> Done:
+def end(process: subprocess.Popen[str], *, timeout_s: float = 60.0) -> Done:
     """Waits for it. One that hangs is killed, and the test fails."""
     try:
         out, err = process.communicate(timeout=timeout_s)
@@ -70,7 +70,7 @@ def end(process: subprocess.Popen[str], *, timeout_s: float = 120.0) -> Done:
     return Done(code=process.returncode, out=out, err=err)
 
 
-def geomi(*words: object, code: int | None = 0, timeout_s: float = 120.0) -> Done:
+def geomi(*words: object, code: int | None = 0, timeout_s: float = 60.0) -> Done:
     """One command from beginning to end; `code` None takes any."""
     done = end(start(*words), timeout_s=timeout_s)
     assert code is None or done.code == code, f"exit {done.code}, wanted {code}\n{done}"

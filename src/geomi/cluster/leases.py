@@ -20,8 +20,21 @@ LEVEL_WAITS_S = 10.0  # a level waits so long for tries of failed pages
 
 
 def grant(store: Store, plan: Plan, number: int, *, now: float) -> list[Lease]:
-    """Sites with something due that nobody holds. Those meant for this agent come first."""
+    """Sites with something due that nobody holds. Those meant for this agent come first.
+
+    One agent takes no more than its share of what is due, so that all get some.
+    """
     holder = plan.holder
+    due = _number(
+        store,
+        "SELECT count(*) FROM (SELECT 1 FROM sites WHERE waiting > 0 AND holder = ''"
+        " AND next_due <= ? AND state = 'open' LIMIT 10000)",
+        now,
+    )
+    if not due:
+        return []
+    agents = max(1, _number(store, "SELECT count(*) FROM agents WHERE state = 'running'"))
+    number = min(number, -(-due // agents))
     with store.transaction():
         rows = store.all(
             "UPDATE sites SET holder = ?, epoch = epoch + 1, lease_until = ?, go_to = ''"
@@ -35,6 +48,11 @@ def grant(store: Store, plan: Plan, number: int, *, now: float) -> list[Lease]:
         Lease(site_id=site_id, site=site, epoch=epoch, until=now + plan.lease_s)
         for site_id, site, epoch in rows
     ]
+
+
+def _number(store: Store, sql: str, *params: object) -> int:
+    row = store.one(sql, params)
+    return int(row[0]) if row else 0
 
 
 def renew(store: Store, plan: Plan, *, now: float) -> list[int]:
