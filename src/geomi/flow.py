@@ -69,8 +69,8 @@ PARTS = (
     ),
     Part(
         name="store", role=Role.STORE, shell=("sqlite",),
-        does="The store: one database a collection, spoken to in SQL that both SQLite and"
-        " PostgreSQL understand.",
+        does="The store: one database a collection, asked in SQL that SQLite and PostgreSQL"
+        " understand.",
     ),
     Part(
         name="seeds", role=Role.STAGE, gives=("Wanted",), shell=("countries", "lists"),
@@ -145,7 +145,7 @@ PARTS = (
 LIBRARIES = {
     "ada_url": ("url",),
     "aiodns": ("fetch.dns",),
-    "chardetng_py": ("extract.charset",),
+    "chardetng_py": ("extract.guess",),
     "isal": ("archive.record", "archive.source", "extract.unpack"),
     "maxminddb": ("seeds.countries",),
     "publicsuffixlist": ("url",),

@@ -97,7 +97,7 @@ class Bench:
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of what a batch may write for a site, but not the batches themselves."""
-        names = "visits pages pending robots outside inbox seeds".split()
+        names = ("visits", "pages", "pending", "robots", "outside", "inbox", "seeds")
         return {name: self.all(f"SELECT * FROM {name}") for name in names}
 
     def check(self) -> None:
@@ -143,9 +143,9 @@ def test_a_page_found_and_visited_in_the_same_batch_is_settled_and_waits_no_long
     bench.visit(batch, known, file=1, offset=200)
     result = bench.commit(batch, {})
     assert not result.refused and not result.inserted
-    assert bench.all('SELECT outcome, visits, title, file, "offset", length, stored_id FROM pages') == [
-        ("OK", 1, "title", 1, 200, 100, "urn:uuid:1")
-    ]  # fmt: skip
+    assert bench.all(
+        'SELECT outcome, visits, title, file, "offset", length, stored_id FROM pages'
+    ) == [("OK", 1, "title", 1, 200, 100, "urn:uuid:1")]
     assert bench.all("SELECT * FROM pending") == []
     bench.check()
 

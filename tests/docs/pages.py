@@ -81,9 +81,7 @@ def record(name: str) -> str:
     source = Path(records.__file__).read_text(encoding="utf-8")
     lines = source.splitlines()
     (node,) = [
-        one
-        for one in ast.parse(source).body
-        if isinstance(one, ast.ClassDef) and one.name == name
+        one for one in ast.parse(source).body if isinstance(one, ast.ClassDef) and one.name == name
     ]
     out = [_paragraphs(ast.get_docstring(node) or ""), "", "| field | type | |", "|---|---|---|"]
     for one in node.body:
@@ -106,6 +104,14 @@ def _paragraphs(text: str) -> str:
 
 def error_tree() -> str:
     return "```text\n" + (errors.__doc__ or "").split("\n\n")[1] + "\n```"
+
+
+def moves() -> str:
+    """The diagram of states in the order of the states, whatever the order of its sets."""
+    first, *arrows = states.diagram().splitlines()
+    order = {str(state): place for place, state in enumerate(states.Outcome)}
+    arrows.sort(key=lambda arrow: [order[word] for word in arrow.strip().split(" --> ")])
+    return "\n".join([first, *arrows])
 
 
 # -- the store -------------------------------------------------------------------------------------
@@ -153,7 +159,7 @@ def _columns(sentence: str) -> str:
 def blocks() -> dict[str, str]:
     """Every generated text, by name."""
     found = {"picture of the flow": f"```mermaid\n{flow.picture()}\n```"}
-    found["moves of states"] = f"```mermaid\n{states.diagram()}\n```"
+    found["moves of states"] = f"```mermaid\n{moves()}\n```"
     found["errors"] = error_tree()
     found.update((f"command {name}", usage(name, one)) for name, one in commands().items())
     found.update((f"record {name}", record(name)) for name in record_names())

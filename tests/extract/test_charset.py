@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomi.extract import Extractor
-from geomi.extract.charset import decode, guess, query_in, sniff_html
+from geomi.extract.charset import decode, query_in, sniff_html
+from geomi.extract.guess import guess
 from geomi.extract.labels import LABELS, codec_of, encoding_of
 
 PAGE = "http://h.test/d/p.html"

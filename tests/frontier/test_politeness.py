@@ -32,7 +32,11 @@ class Party:
 
 
 def drive(
-    parties: list[Party], *, until: float, gaps: Gaps | None = None, late: random.Random | None = None
+    parties: list[Party],
+    *,
+    until: float,
+    gaps: Gaps | None = None,
+    late: random.Random | None = None,
 ) -> dict[str, list[float]]:
     """What an agent does with its turns. Starts of requests by key, in order of time."""
     gaps = gaps or Gaps()
@@ -90,9 +94,7 @@ def test_no_two_starts_at_a_key_lie_closer_than_the_gap_even_when_turns_come_lat
 ) -> None:
     manners = Manners(rest_s=0.5, rest_factor=1.0, address_rest_s=gap_s)
     parties = [Party(tuple(keys), manners, took_s) for keys, took_s in hosts]
-    starts = drive(
-        parties, until=30.0, gaps=Gaps(margin_s=margin_s), late=random.Random(seed)
-    )
+    starts = drive(parties, until=30.0, gaps=Gaps(margin_s=margin_s), late=random.Random(seed))
     assert starts
     for key, times in starts.items():
         assert smallest_gap(times) >= gap_s + margin_s - 1e-9, key
@@ -120,9 +122,7 @@ def test_a_host_rests_the_longest_of_its_rules_after_each_visit(
 @pytest.mark.parametrize("addresses", [1, 7, 50])
 def test_a_thousand_parties_on_few_addresses_use_what_the_gaps_allow(addresses: int) -> None:
     manners = Manners(rest_s=2.0, rest_factor=10.0, address_rest_s=0.25)
-    parties = [
-        Party((f"192.0.2.{number % addresses}",), manners, 0.05) for number in range(1000)
-    ]
+    parties = [Party((f"192.0.2.{number % addresses}",), manners, 0.05) for number in range(1000)]
     starts = drive(parties, until=600.0)
     allowed = sum(
         min(600.0 / 0.25, len(parties) / addresses * 600.0 / 2.05) for _ in range(addresses)

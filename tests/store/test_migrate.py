@@ -57,7 +57,10 @@ def test_two_processes_that_migrate_at_once_migrate_once(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     other = SqliteStore(str(tmp_path / "s.db"))
-    before = [migrate(other, [FIRST, SECOND], where="c"), migrate(store, [FIRST, SECOND], where="c")]
+    before = [
+        migrate(other, [FIRST, SECOND], where="c"),
+        migrate(store, [FIRST, SECOND], where="c"),
+    ]
     other.close()
     assert before == [2, 0]
     assert store.all("SELECT count(*) FROM a") == [(1,)]

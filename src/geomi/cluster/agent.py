@@ -487,7 +487,9 @@ class Agent:
             if not ctx.flying:
                 self._leave(ctx, now)
             return
-        if not ctx.is_loaded or ctx.is_resolving or self._ids_low():
+        # To count the pages of a party, what is new must be certain.
+        is_counting = ctx.rules.max_pages is not None and not ctx.is_seen_whole
+        if not ctx.is_loaded or ctx.is_resolving or is_counting or self._ids_low():
             if ctx.is_loaded and not ctx.is_resolving:
                 self._schedule(ctx, now + 0.05)
             return

@@ -65,6 +65,7 @@ class Plan:
     address_margin_s: float = 0.01
     has_quota: bool = False
     has_page_limit: bool = False
+    has_prefix: bool = False  # some site is limited to directories
     has_depth_limit: bool = False  # for all sites, so that depths are exact across them
     patience_s: float = 600.0
 

@@ -335,7 +335,8 @@ class Coordinator:
                     firsts[site] = int(seed[0]) if seed and seed[0] else 0
                 party = firsts[site] or party
             scope = rules[site].scope
-            why = "" if kind == "s" else scope.refusal(url, kind, depth)
+            # A seed itself was given by name; where its redirect leads is judged.
+            why = "" if kind == "s" and not hops else scope.refusal(url, kind, depth)
             limit = rules[site].max_pages
             if not why and limit is not None and kind != "e":
                 have = self._store.one(

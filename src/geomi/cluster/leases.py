@@ -118,15 +118,19 @@ def claim(store: Store, plan: Plan, keys: tuple[str, ...], *, now: float) -> str
 
 def load(
     store: Store, *, site_id: int, epoch: int, after: Key, limit: int, is_first: bool,
-    has_page_limit: bool,
+    has_page_limit: bool, has_prefix: bool = False,
 ) -> Loaded:  # fmt: skip
     """Waiting pages of a leased site, and on the first call its facts."""
     rows = tables.window(store, site_id, after=after, limit=limit)
-    facts = site_facts(store, site_id, has_page_limit=has_page_limit) if is_first else None
+    facts = None
+    if is_first:
+        facts = site_facts(store, site_id, has_page_limit=has_page_limit, has_prefix=has_prefix)
     return Loaded(site_id=site_id, epoch=epoch, rows=rows, limit=limit, facts=facts)
 
 
-def site_facts(store: Store, site_id: int, *, has_page_limit: bool) -> SiteFacts:
+def site_facts(
+    store: Store, site_id: int, *, has_page_limit: bool, has_prefix: bool
+) -> SiteFacts:
     row = store.one(
         "SELECT site, rest_until, rest_s, clean, failures FROM sites WHERE site_id = ?", (site_id,)
     )
@@ -145,13 +149,13 @@ def site_facts(store: Store, site_id: int, *, has_page_limit: bool) -> SiteFacts
         pages = int(every[0]) if every else 0
     seeds = store.all("SELECT seed, url FROM seeds WHERE site = ? ORDER BY seed", (site,))
     starts = [url for _, url in seeds]
-    starts += [
-        url
-        for (url,) in store.all(
-            "SELECT p.url FROM pages p WHERE p.site_id = ? AND p.kind = 's' AND p.depth = 0",
-            (site_id,),
-        )
-    ] if not seeds else []  # fmt: skip
+    if has_prefix:  # where redirects of seeds led to
+        starts += [
+            url
+            for (url,) in store.all(
+                "SELECT url FROM pages WHERE site_id = ? AND kind = 's' AND hops > 0", (site_id,)
+            )
+        ]
     party_pages: list[tuple[int, int]] = []
     if has_page_limit:
         party_pages = [

@@ -107,6 +107,8 @@ def plan_of(
         has_quota=settings.crawl.max_visits is not None,
         has_page_limit=settings.crawl.max_pages is not None
         or any("crawl.max_pages" in table for table in settings.site.values()),
+        has_prefix=settings.crawl.scope == "prefix"
+        or any(table.get("crawl.scope") == "prefix" for table in settings.site.values()),
         has_depth_limit=settings.crawl.max_depth is not None,
         patience_s=settings.crawl.patience,
     )

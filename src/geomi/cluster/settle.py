@@ -6,6 +6,7 @@ This is the hot path: it runs once a page and once a link.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from geomi import url as urls
@@ -17,6 +18,7 @@ from geomi.cluster.commands import Letter
 from geomi.cluster.context import Context, Plan
 from geomi.extract.head import parse_head
 from geomi.frontier import retry
+from geomi.frontier.scope import prefix_of
 from geomi.frontier.tables import Known
 from geomi.records import Answer, Capture, Page, Reason, Target
 from geomi.seeds.sitemaps import parse_sitemap
@@ -363,7 +365,7 @@ class Settler:
         url = target.url
         url_hash = urls.url_hash(url)
         why = ""
-        if not scope.is_open or len(url) > scope.max_url:
+        if (not scope.is_open or len(url) > scope.max_url) and (kind != "s" or hops):
             why = scope.refusal(url, kind, depth)
         limit = ctx.rules.max_pages
         if not why and limit is not None and kind != "e":
@@ -389,7 +391,9 @@ class Settler:
         self.touch(ctx).new.append(new)
         if why:
             return
-        if limit is not None and kind != "e":
+        if kind == "s" and ctx.rules.is_prefix:
+            ctx.scope = replace(scope, prefixes=tuple({*scope.prefixes, prefix_of(url)}))
+        if limit is not None and kind != "e" and is_new:
             ctx.party_pages[party] = ctx.party_pages.get(party, 0) + 1
         if not is_maybe:
             ctx.queue.put(known, now=now)

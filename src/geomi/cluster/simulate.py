@@ -359,7 +359,7 @@ class Simulation:
                     lambda: leases.load(
                         store, site_id=command.site_id, epoch=command.epoch, after=command.after,
                         limit=command.limit, is_first=command.is_first,
-                        has_page_limit=plan.has_page_limit,
+                        has_page_limit=plan.has_page_limit, has_prefix=plan.has_prefix,
                     ),
                     lambda loaded: machine.loaded(loaded, now=self.now),
                 )  # fmt: skip

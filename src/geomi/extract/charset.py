@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from functools import lru_cache
 from urllib.parse import quote_from_bytes
 
-from chardetng_py import EncodingDetector
-
+from geomi.extract import html
+from geomi.extract.guess import ISO_2022_KR, guess
 from geomi.extract.labels import codec_of, encoding_of
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 #: How far a meta element may name the encoding (HTML standard, "prescan a byte stream").
 _PRESCAN_BYTES = 1024
-#: More text than this makes no guess better; chardetng reads some 50 MB/s.
-_GUESS_BYTES = 1 << 20
+#: And how far one is looked for as a browser's parser does that meets it, where bytes need it.
+_HEAD_BYTES = 1 << 16
 
 _VALUE = rb"""(?:"[^"]*+"|'[^']*+'|[^"'> \t\n\r\f][^> \t\n\r\f]*+|(?=>))"""
 _REST = rb"[^>=]*+(?:=[ \t\n\r\f]*+" + _VALUE + rb"[^>=]*+)*+>"
@@ -33,14 +32,8 @@ _CONTENT = re.compile(
     rb"""(?:"([^"]*+)"|'([^']*+)'|([^"' \t\n\r\f;][^ \t\n\r\f;]*+))""",
     re.IGNORECASE,
 )
-_XML = re.compile(rb"""<\?xml[ \t\n\r][^>]*?encoding[ \t\n\r]*=[ \t\n\r]*["']([^"'>]*+)["']""")
+_XML = re.compile(rb"""(?:\x1b\$\)C)?<\?xml[ \t\n\r][^>]*?encoding[ \t\n\r]*=[ \t\n\r]*["']([^"'>]*+)["']""")
 _CSS = re.compile(rb'@charset "([^"]*+)";')
-_WORDS = re.compile(rb"(?:[\x81-\xfe][\x41-\xfe])++")
-#: Korean puts blanks between words, Chinese and Japanese do not.
-_LETTERS_A_WORD = 6
-#: A syllable that EUC-KR lacks, as KS X 1001 spells it: a filler and three jamo.
-_SPELT = re.compile(rb"\xa4\xd4(?:\xa4[\xa1-\xd4]){3}")
-_HAN_TLDS = frozenset({"cn", "tw", "hk", "mo", "sg", "jp"})
 _NOT_ASCII = re.compile(r"[^\0-\x7f]+")
 #: What a URL's query leaves as it is (URL standard: special-query percent-encode set).
 _QUERY_SAFE = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in "\"#<>'")
@@ -64,7 +57,7 @@ def sniff_html(body: bytes, *, tld: str = "") -> str:
         return name
     if body.isascii() and b"\x1b" not in body:
         return "us-ascii"
-    return guess(body, tld=tld)
+    return _named_later(body[:_HEAD_BYTES]) or guess(body, tld=tld)
 
 
 def sniff_xml(body: bytes) -> str:
@@ -78,45 +71,13 @@ def sniff_css(body: bytes) -> str:
     return (_plain(found[1]) if found else "") or "utf-8"
 
 
-def guess(body: bytes, *, tld: str = "") -> str:
-    """What the bytes look like: UTF-8 if they are that, else the guess of a browser's detector."""
-    part = body[:_GUESS_BYTES]
-    if b"\x1b" not in part:
-        try:
-            codecs.getincrementaldecoder("utf-8")().decode(part)
-            return "utf-8"
-        except UnicodeDecodeError:
-            pass
-    if tld not in _HAN_TLDS and _is_hangul(part):
-        return "euc-kr"
-    detector = EncodingDetector()
-    detector.feed(part, last=len(part) == len(body))
-    hint = tld.encode("ascii", "ignore") if tld.isascii() and tld.islower() else None
-    return encoding_of(detector.guess(tld=hint, allow_utf8=True)) or "windows-1252"
-
-
-def _is_hangul(part: bytes) -> bool:
-    """True if the bytes are valid code page 949 and nearly all of it is common syllables.
-
-    chardetng takes one short Korean page in eighty for Japanese or Chinese, and far more where rare
-    syllables are spelt as jamo, unless the host ends in .kr. In the encodings of those languages a
-    third and more of the lead bytes are outside this range, and words do not end.
-    """
-    try:
-        codecs.getincrementaldecoder("cp949")().decode(part)
-    except UnicodeDecodeError:
-        return False
-    words = _WORDS.findall(_SPELT.sub(b"\xb0\xa1", part))
-    leads = [lead for word in words for lead in word[::2] if not 0xA1 <= lead <= 0xA3]
-    syllables = sum(0xB0 <= lead <= 0xC8 for lead in leads)
-    return syllables >= max(4, 0.9 * len(leads)) and len(leads) <= _LETTERS_A_WORD * len(words)
-
-
 def decode(data: bytes, charset: str) -> str:
     """The text; what is not valid in the encoding becomes U+FFFD. Never raises."""
     if data.isascii() and charset not in _NOT_OVER_ASCII:
         return data.decode("ascii")
     if charset == "replacement":
+        if ISO_2022_KR in data:
+            return data.decode("iso2022_kr", "replace")
         return "�" if data else ""
     try:
         return data.decode(codec_of(charset), "replace")
@@ -132,10 +93,11 @@ _SHIFTED = re.compile(rb"\x0e[^\x0f]*+(?:\x0f|\Z)")
 def to_utf8(body: bytes, charset: str) -> bytes | None:
     """The document in UTF-8 if its markup cannot be read byte by byte; None if it can.
 
-    Browsers show nothing at all of a `replacement` document. Its ASCII parts are right though, so
-    its links are read, and what is shifted out of ASCII becomes U+FFFD.
+    Browsers show nothing at all of a `replacement` document. One in ISO-2022-KR is read here as
+    what it is. Of any other the ASCII parts are right, so its links are read, and what is shifted
+    out of ASCII becomes U+FFFD.
     """
-    if charset == "replacement":
+    if charset == "replacement" and ISO_2022_KR not in body:
         return _SHIFTED.sub(b"\xef\xbf\xbd", body)
     if charset in _NOT_OVER_ASCII:
         return decode(body, charset).encode("utf-8", "replace")
@@ -158,7 +120,17 @@ def query_in(text: str, charset: str) -> str:
     if not mark or query.isascii():
         return text
     codec = codec_of(charset)
+    query = mend(query)
     return f"{path}?{_NOT_ASCII.sub(lambda found: _escaped(found[0], codec), query)}"
+
+
+def mend(text: str) -> str:
+    """Surrogates in pairs become the character they stand for, lone ones U+FFFD, as in a browser."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def _escaped(text: str, codec: str) -> str:
@@ -197,6 +169,16 @@ def _meta_charset(attributes: bytes) -> str:
     if not label:
         return ""
     return "windows-1252" if encoding_of(_text(label)) == "x-user-defined" else _plain(label)
+
+
+def _named_later(start: bytes) -> str:
+    """What the first meta element that names a known encoding says, wherever it stands."""
+    for tag in html.each_tag(start):
+        if tag[:5].lower() == b"<meta" and tag.endswith(b">"):
+            name = _meta_charset(tag[5:])
+            if name:
+                return name
+    return ""
 
 
 def _xml_label(start: bytes) -> bytes:

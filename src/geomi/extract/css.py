@@ -1,4 +1,4 @@
-"""URLs in style sheets: url(...) and @import."""
+"""URLs in style sheets: url(...), @import and image-set(...)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ _TOKEN = re.compile(
     rf"|@namespace\b[^;{{]*+"
     rf"|@import\s*+(?P<import>{_STRING})"
     rf"|(?<![\w-])url\(\s*+(?:(?P<quoted>{_STRING})|(?P<bare>{_BARE}))\s*+\)"
+    rf"|(?<![\w-])(?:-webkit-)?image-set\((?P<set>(?:[^()\"'{{}};]|\((?:[^()\"'{{}};]|{_STRING})*+\)"
+    rf"|{_STRING})*+)"
     rf"|{_STRING}",
+    re.IGNORECASE,
+)
+#: What an image-set holds: url(...), the types of its images, and URLs as plain strings.
+_IN_SET = re.compile(
+    rf"(?<![\w-])url\(\s*+(?:(?P<quoted>{_STRING})|(?P<bare>{_BARE}))\s*+\)"
+    rf"|type\(\s*+(?:{_STRING})|(?P<import>{_STRING})",
     re.IGNORECASE,
 )
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|\s)?|\r\n|([\s\S]))")
@@ -26,16 +34,24 @@ def links(text: str) -> list[str]:
     """The URLs of a style sheet or a style attribute as written, in order."""
     if "(" not in text and "@" not in text:
         return []
-    urls = []
-    for found in _TOKEN.finditer(text):
-        quoted = found["import"] or found["quoted"]
+    urls: list[str] = []
+    _gather(_TOKEN, text, urls)
+    return urls
+
+
+def _gather(tokens: re.Pattern[str], text: str, urls: list[str]) -> None:
+    for found in tokens.finditer(text):
+        said = found.groupdict()
+        if said.get("set"):
+            _gather(_IN_SET, said["set"], urls)
+            continue
+        quoted = said["import"] or said["quoted"]
         if quoted:
             url = quoted[1:-1] if len(quoted) > 1 and quoted[0] == quoted[-1] else ""
         else:
-            url = found["bare"]
+            url = said["bare"]
         if url:
             urls.append(_ESCAPE.sub(_character, url) if "\\" in url else url)
-    return urls
 
 
 def _character(found: re.Match[str]) -> str:

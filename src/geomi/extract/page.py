@@ -8,6 +8,7 @@ from itertools import chain
 
 from geomi.extract import css, html, tags
 from geomi.extract.charset import decode, sniff_bom, sniff_css, sniff_html, sniff_xml, to_utf8
+from geomi.extract.guess import doubted
 from geomi.extract.head import charset_of, mime_of, robots_tag
 from geomi.extract.resolve import BAD, Found, Library, Memo, Rebase
 from geomi.extract.unpack import unpack
@@ -92,9 +93,11 @@ class Extractor:
 
     def _html(self, page: Page, named: str, body: bytes) -> None:
         is_xml = page.mime.endswith("+xml")
-        page.charset = sniff_bom(body) or named
+        page.charset = sniff_bom(body)
         if not page.charset:
-            page.charset = sniff_xml(body) if is_xml else sniff_html(body, tld=_tld(page.base))
+            tld = _tld(page.base)
+            named = named or (sniff_xml(body) if is_xml else sniff_html(body, tld=tld))
+            page.charset = doubted(body, named, tld=tld)
         document = to_utf8(body, page.charset)
         if document is None:
             document = body

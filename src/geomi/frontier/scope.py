@@ -26,17 +26,18 @@ class Scope:
     def refusal(self, url: str, kind: str, depth: int) -> str:
         """Empty if the URL may be visited; else url_length, depth, prefix, include or exclude.
 
-        Requisites (kind e) belong to the page that shows them, sitemaps (kind m) to the site:
-        depth, prefix and include do not keep them out.
+        Requisites (kind e) belong to the page that shows them, sitemaps (kind m) to the site, and
+        where a seed's redirect leads (kind s) is a start of its own: depth, prefix and include do
+        not keep them out.
         """
         if len(url) > self.max_url:
             return "url_length"
-        is_requisite = kind in ("e", "m")
-        if self.max_depth is not None and depth > self.max_depth and not is_requisite:
+        is_free = kind in ("e", "m", "s")
+        if self.max_depth is not None and depth > self.max_depth and not is_free:
             return "depth"
-        if self.prefixes and not is_requisite and not _starts(url, self.prefixes):
+        if self.prefixes and not is_free and not _starts(url, self.prefixes):
             return "prefix"
-        if self.include and not is_requisite and not any(p.search(url) for p in self.include):
+        if self.include and not is_free and not any(p.search(url) for p in self.include):
             return "include"
         if any(p.search(url) for p in self.exclude):
             return "exclude"

@@ -1,0 +1,198 @@
+"""Killed, interrupted, out of disk: the crawl goes on, and nothing is missing or there twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from geomi.world import Params, Running, reachable, serve
+from geomi.world.features import PROMPT
+from journeys.crawling import (
+    agents_of,
+    end,
+    geomi,
+    kill,
+    must_be_sound,
+    outcomes,
+    settings,
+    start,
+    to_world,
+)
+
+#: Slow enough that a random moment of some seconds falls into the crawl.
+_SLOWLY = (
+    "manners.rest_s=0.04", "manners.rest_factor=0", "manners.address_rest_s=0",
+    "retry.gap_s=0.05", "fetch.connect_s=2", "agent.batch_s=0.1", "agent.batch_visits=10",
+    "crawl.seen=exact",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def slow() -> Iterator[Running]:
+    with serve(Params(seed=70, sites=12, pages=40, shares=PROMPT)) as running:
+        yield running
+
+
+def words(running: Running, collection: Path, *more: str) -> list[object]:
+    return ["crawl", collection, *running.seeds(), *to_world(running), *settings(*_SLOWLY),
+            "--agents", "2", "--json", *more]  # fmt: skip
+
+
+def nothing_twice(collection: Path) -> None:
+    """No page was fetched well twice in a run, unless it was wanted twice."""
+    with sqlite3.connect(f"file:{collection}/geomi.db?mode=ro", uri=True) as db:
+        twice = db.execute(
+            "SELECT p.url, v.run, count(*) FROM visits v JOIN pages p ON p.page = v.page"
+            " WHERE v.outcome = 'OK' GROUP BY v.page, v.run HAVING count(*) > 1"
+        ).fetchall()
+        places = db.execute(
+            'SELECT file, "offset", count(*) FROM visits WHERE file > 0'
+            ' GROUP BY file, "offset" HAVING count(*) > 1'
+        ).fetchall()
+    assert (twice, places) == ([], [])
+
+
+def must_be_whole(running: Running, collection: Path) -> None:
+    wanted = {
+        url: one.outcome for url, one in reachable(running.world, running.seeds()).items()
+    }
+    assert outcomes(collection) == wanted
+    nothing_twice(collection)
+    must_be_sound(collection)
+
+
+@pytest.mark.parametrize(
+    "number", [0, 1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 17))]
+)
+def test_killed_at_random_moments_nothing_is_missing_and_nothing_is_there_twice(
+    tmp_path: Path, slow: Running, number: int
+) -> None:
+    """Three kills each: of an agent, of the supervisor, of all at once."""
+    chance = random.Random(number)
+    collection = tmp_path / "c"
+    for whom in chance.sample(["agent", "supervisor", "all"], 3):
+        process = start(*words(slow, collection))
+        time.sleep(chance.uniform(0.5, 2.0))
+        agents = agents_of(process.pid)
+        if whom == "agent" and agents:
+            kill(chance.choice(agents))
+            time.sleep(chance.uniform(0.1, 1.0))  # the next agent starts meanwhile, or does not
+            agents = agents_of(process.pid)
+        kill(process.pid)
+        if whom != "supervisor":
+            for agent in agents:
+                kill(agent)
+        process.communicate(timeout=60)
+    geomi(*words(slow, collection))
+    must_be_whole(slow, collection)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_crawl_exits_1_and_the_same_command_goes_on(
+    tmp_path: Path, slow: Running, number: signal.Signals
+) -> None:
+    collection = tmp_path / "c"
+    for _ in range(2):
+        process = start(*words(slow, collection))
+        time.sleep(1.5)
+        process.send_signal(number)
+        done = end(process, timeout_s=30)
+        assert done.code == 1, done
+        assert done.facts["ended"] == "interrupted"
+        assert done.facts["pages"]["pending"] > 0
+        must_be_sound(collection)  # in between too
+    assert geomi(*words(slow, collection)).facts["run"] == 1
+    must_be_whole(slow, collection)
+
+
+def test_a_second_interrupt_ends_at_once_and_loses_nothing(tmp_path: Path, slow: Running) -> None:
+    collection = tmp_path / "c"
+    process = start(*words(slow, collection))
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    assert end(process, timeout_s=30).code == 1
+    geomi(*words(slow, collection))
+    must_be_whole(slow, collection)
+
+
+def test_while_one_crawls_a_second_is_refused_and_readers_are_not(
+    tmp_path: Path, slow: Running
+) -> None:
+    collection = tmp_path / "c"
+    process = start(*words(slow, collection))
+    time.sleep(1.0)
+    second = geomi("crawl", collection, code=2)
+    assert f"process {process.pid}" in second.err
+    assert second.err.count("\n") == 1
+    assert geomi("status", collection, "--json").facts["visits"] >= 0
+    geomi("pages", collection, "--json")
+    process.send_signal(signal.SIGINT)
+    assert end(process).code == 1
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 6 MiB of its own."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("needs the right to mount a small disk")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", disk],
+                      capture_output=True, check=False).returncode:  # fmt: skip
+        pytest.skip("mounting is not permitted here")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_a_full_disk_pauses_the_crawl_until_there_is_room(
+    small_disk: Path, slow: Running
+) -> None:
+    collection = small_disk / "c"
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(5 * 2**20))
+    process = start(*words(slow, collection, "--agents", "1"))
+    assert process.stderr is not None
+    said: list[str] = []
+    reader = threading.Thread(target=lambda: said.extend(iter(process.stderr.readline, "")))  # type: ignore[union-attr]
+    reader.start()
+    for _ in range(300):
+        if any("pauses" in line for line in said) or process.poll() is not None:
+            break
+        time.sleep(0.1)
+    assert process.poll() is None, said
+    assert any("the disk is full" in line for line in said), said
+    ballast.unlink()
+    assert process.stdout is not None
+    out = process.stdout.read()
+    assert process.wait(60) == 0, (out, said)
+    reader.join()
+    must_be_whole(slow, collection)
+
+
+def test_a_crawl_on_a_disk_that_stays_full_can_be_stopped_and_goes_on_later(
+    small_disk: Path, slow: Running
+) -> None:
+    collection = small_disk / "c"
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(5 * 2**20))
+    process = start(*words(slow, collection, "--agents", "1"))
+    assert process.stderr is not None
+    for line in iter(process.stderr.readline, ""):
+        if "the disk is full" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    assert end(process, timeout_s=60).code == 1
+    ballast.unlink()
+    geomi(*words(slow, collection))
+    must_be_whole(slow, collection)
