@@ -27,6 +27,7 @@ from geomi.settings import (
     Retry,
     Robots,
     Seeds,
+    Traps,
 )
 
 FILE_NAME = "geomi.toml"
@@ -43,6 +44,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
     fetch: Fetch
     retry: Retry
     robots: Robots
+    traps: Traps
     include: tuple[re.Pattern[str], ...]
     exclude: tuple[re.Pattern[str], ...]
 
@@ -61,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     archive: Archive = Archive()
     seeds: Seeds = Seeds()
     robots: Robots = Robots()
+    traps: Traps = Traps()
     site: dict[str, Values] = {}  # host pattern -> what its table says
 
     @property
@@ -108,7 +111,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             values |= self.site[pattern]
         changed = {
             name: _replace(getattr(self, name), name, values)
-            for name in ("crawl", "manners", "fetch", "retry", "robots")
+            for name in ("crawl", "manners", "fetch", "retry", "robots", "traps")
         }
         crawl: Crawl = changed["crawl"]
         return SiteSettings(

@@ -238,6 +238,20 @@ class Robots(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = "geomi"
 
 
+class Traps(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Safety valves against endless sites. A URL over one is kept as `skip`; 0 opens a valve."""
+
+    depth: Annotated[Natural, SITE, "Greatest number of links from the seed"] = 50
+    segments: Annotated[
+        Natural, SITE, "How often a path segment, or up to three in turn, may follow itself"
+    ] = 3
+    parameters: Annotated[Natural, SITE, "Most parameters of a query"] = 30
+    template_pages: Annotated[
+        Natural, SITE, "Most pages of a site whose URLs differ only in digits and values"
+    ] = 100_000
+    site_pages: Annotated[Natural, SITE, "Most pages of a site"] = 10_000_000
+
+
 #: Tables of geomi.toml, in the order of the reference. `store` stands above them.
 TABLES: dict[str, type[Struct]] = {
     "crawl": Crawl,
@@ -251,6 +265,7 @@ TABLES: dict[str, type[Struct]] = {
     "seeds": Seeds,
     "seeds.admit": Admit,
     "robots": Robots,
+    "traps": Traps,
 }
 
 #: What a preset sets, where the operator set nothing.

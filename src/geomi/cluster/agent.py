@@ -45,6 +45,7 @@ from geomi.frontier.retry import OF_THE_SITE
 from geomi.frontier.scope import Scope, prefix_of
 from geomi.frontier.seen import SeenFilter
 from geomi.frontier.tables import Known
+from geomi.frontier.traps import Templates
 from geomi.records import Answer, Capture
 from geomi.states import TRANSIENT, Outcome
 
@@ -267,6 +268,7 @@ class Agent:
         if facts is not None:
             plan = self._plan
             ctx.seen = SeenFilter(expected=facts.pages, error=plan.seen_error)
+            ctx.templates = Templates(ctx.rules.valves, pages=facts.pages)
             ctx.is_seen_whole = facts.pages == 0
             if facts.pages:
                 self._out.append(Rebuild(ctx.site_id, ctx.epoch, -(1 << 63)))

@@ -16,6 +16,7 @@ from geomi.frontier.retry import Retry
 from geomi.frontier.scope import Admission, Scope
 from geomi.frontier.seen import SeenFilter
 from geomi.frontier.tables import Known
+from geomi.frontier.traps import Templates, Valves
 from geomi.records import Lease
 
 
@@ -26,6 +27,7 @@ class SiteRules:
     manners: Manners
     scope: Scope
     retry: Retry
+    valves: Valves = Valves()
     is_prefix: bool = False  # scope is the directories of the seeds
     obey_robots: bool = True
     max_pages: int | None = None
@@ -95,7 +97,7 @@ class Context:
         "address", "address_expires", "claims", "dirty", "epoch", "failing_until", "failures",
         "first_seed", "flying", "gap_s", "go_to", "host", "is_gone", "is_leaving", "is_loaded",
         "is_named", "is_resolving", "is_seen_whole", "is_slotted", "keys",
-        "level", "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id", "token",
+        "level", "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id", "templates", "token",
         "turn", "turn_at", "until", "visits",
     )  # fmt: skip
 
@@ -114,6 +116,7 @@ class Context:
         self.gap_s = 0.0 if rules.manners.is_own else rules.manners.address_rest_s
         self.queue = Queue(window=window)
         self.seen: SeenFilter | None = None
+        self.templates = Templates(rules.valves, pages=0)
         self.is_seen_whole = False  # False while the filter is being rebuilt
         self.is_loaded = False
         self.address = ""

@@ -149,7 +149,7 @@ class Coordinator:
         mark = json.dumps(
             [
                 self._settings.dump().get(name)
-                for name in ("crawl", "seeds", "site", "guard")
+                for name in ("crawl", "seeds", "site", "guard", "traps")
             ]
             + [list(self._settings.manners.own)],
             default=str, sort_keys=True,
@@ -191,7 +191,7 @@ class Coordinator:
                 if rule.max_pages is not None and limits[party] >= rule.max_pages:
                     continue
                 limits[party] += 1
-            if not rule.scope.refusal(url, kind, depth):
+            if not (rule.scope.refusal(url, kind, depth) or rule.valves.refusal(url, depth)):
                 revived.append((site_id, depth, page))
         self._store.many(
             "UPDATE pages SET outcome = 'NULL', why = '' WHERE page = ?",

@@ -8,6 +8,7 @@ from geomi.fetch.limits import Limits
 from geomi.frontier.politeness import Manners
 from geomi.frontier.retry import Retry
 from geomi.frontier.scope import Admission, Scope
+from geomi.frontier.traps import Valves
 from geomi.seeds.tables import given_domains
 from geomi.store import Store
 
@@ -37,6 +38,13 @@ def site_rules(settings: Settings, site: str) -> SiteRules:
             gap_s=own.retry.gap_s,
             gap_factor=own.retry.gap_factor,
             gap_max_s=own.retry.gap_max_s,
+        ),
+        valves=Valves(
+            depth=own.traps.depth,
+            segments=own.traps.segments,
+            parameters=own.traps.parameters,
+            template_pages=own.traps.template_pages,
+            site_pages=own.traps.site_pages,
         ),
         is_prefix=crawl.scope == "prefix",
         obey_robots=own.robots.obey,

@@ -367,6 +367,8 @@ class Settler:
         why = ""
         if (not scope.is_open or len(url) > scope.max_url) and (kind != "s" or hops):
             why = scope.refusal(url, kind, depth)
+        if not why:
+            why = ctx.rules.valves.refusal(url, depth)
         limit = ctx.rules.max_pages
         if not why and limit is not None and kind != "e":
             if url_hash in seen and ctx.is_seen_whole and not self._plan.is_exact:
@@ -375,8 +377,10 @@ class Settler:
             if ctx.party_pages.get(party, 0) >= limit:
                 why = "max_pages"
         is_new = seen.add(url_hash ^ _REFUSED if why else url_hash)
-        if not why:
-            target.known = ctx.token
+        if is_new and not why and (why := ctx.templates.refusal(url)):
+            seen.add(url_hash ^ _REFUSED)
+        if not why or scope.is_open:
+            target.known = ctx.token  # also where no other link could be let in
         is_maybe = not is_new or not ctx.is_seen_whole
         if is_maybe and ctx.is_seen_whole and not self._plan.is_exact:
             return
