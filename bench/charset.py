@@ -15,18 +15,23 @@ from pathlib import Path
 
 from geomi.extract import Extractor
 
-WORDS = """
-공지사항 자료실 게시판 로그인 회원가입 처음으로 오시는 길 이용 안내 개인정보 처리방침 저작권 정책 누리집
-국립중앙도서관은 해마다 모든 공공기관의 자료를 수집하여 보존한다 연구자에게 큰 도움이 되었습니다 대한민국
-서울특별시 부산광역시 민원 신청 서류를 제출하시기 바랍니다 담당자 전화번호 첨부파일 내려받기 조회수 작성일
-이전 글 다음 글 목록 검색 결과가 없습니다 문의하기 자주 묻는 질문 채용 공고 입찰 보도자료 그리고 그러나
-우리는 웹을 천천히 예의 바르게 모읍니다 거미가 실을 잣듯이 한 쪽씩 읽고 적어 둔다 봄 여름 가을 겨울 하늘
-컨테이너를 배포하려면 매니페스트를 작성하고 클러스터에 적용한다 파드 서비스 노드 네임스페이스 디플로이먼트
-kubectl apply -f pod.yaml 명령을 실행하면 스케줄러가 노드를 고른다 API 서버 v1.28 etcd 백업 YAML 설정
-학교 교육과정 입학 안내 교수 소개 학과 사무실 연락처 도서 대출 반납 예약 열람실 좌석 현황 시간표 수강 신청
-쇼핑몰 장바구니 주문 배송 조회 반품 교환 상품평 별점 할인 쿠폰 적립금 무료배송 품절 임박 최저가 인기 상품
-""".split()
-RARE = "똠방각하 펲시콜라 찦차를 햏자 뷁 쓩쓩 샾에서 믜웠다 뢔 꿻".split()
+TEXT = (
+    "공지사항 자료실 게시판 로그인 회원가입 처음으로 오시는 길 이용 안내 "
+    "개인정보 처리방침 저작권 정책 누리집 국립중앙도서관은 해마다 모든 공공기관의 "
+    "자료를 수집하여 보존한다 연구자에게 큰 도움이 되었습니다 대한민국 서울특별시 "
+    "부산광역시 민원 신청 서류를 제출하시기 바랍니다 담당자 전화번호 첨부파일 "
+    "내려받기 조회수 작성일 이전 글 다음 글 목록 검색 결과가 없습니다 문의하기 "
+    "자주 묻는 질문 채용 공고 입찰 보도자료 그리고 그러나 우리는 웹을 천천히 "
+    "예의 바르게 모읍니다 거미가 실을 잣듯이 한 쪽씩 읽고 적어 둔다 봄 여름 "
+    "가을 겨울 하늘 컨테이너를 배포하려면 매니페스트를 작성하고 클러스터에 "
+    "적용한다 파드 서비스 노드 네임스페이스 디플로이먼트 kubectl apply "
+    "-f pod.yaml 명령을 실행하면 스케줄러가 노드를 고른다 API 서버 "
+    "v1.28 etcd 백업 YAML 설정 학교 교육과정 입학 안내 교수 소개 "
+    "학과 사무실 연락처 도서 대출 반납 예약 열람실 좌석 현황 시간표 수강 신청 "
+    "쇼핑몰 장바구니 주문 배송 조회 반품 교환 상품평 별점 할인 쿠폰 적립금 "
+    "무료배송 품절 임박 최저가 인기 상품 "
+)
+RARE_TEXT = "똠방각하 펲시콜라 찦차를 햏자 뷁 쓩쓩 샾에서 믜웠다 뢔 꿻"
 HAS_KOREAN = re.compile("[가-힣]")
 TLDS = ("kr", "com", "net", "org")
 
@@ -132,7 +137,7 @@ class Pages:
         if not any(map(HAS_KOREAN.search, line)):
             line.append("안내")
         if is_rare and self._chance.random() < 0.3:
-            line.append(self._chance.choice(RARE))
+            line.append(self._chance.choice(RARE_TEXT.split()))
         return " ".join(line)
 
 
@@ -175,7 +180,7 @@ def rows(pages: Pages) -> Iterator[tuple[str, Callable[[], tuple[str, bytes]], s
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    texts = read_texts([Path(name) for name in sys.argv[2:]]) or [WORDS]
+    texts = read_texts([Path(name) for name in sys.argv[2:]]) or [TEXT.split()]
     print(f"{len(texts)} texts, {count} pages a row")
     print(f"{'encoding, label':36} {'right is':12} {'right':>7}  wrong answers")
     for number, (name, make, answer) in enumerate(rows(Pages(texts, seed=1))):

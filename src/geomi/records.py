@@ -37,6 +37,7 @@ class Wanted:
     party: int = 0  # seed id; 0 while unknown
     run: int = 0
     depth: int = 0
+    hops: int = 0  # redirects before it
     not_before: float = 0.0  # seconds since 1970, UTC
     weight: float = 0.0  # greater is sooner
 
@@ -114,6 +115,7 @@ class Page:
     canonical: str = ""
     bad_links: int = 0  # links that are no URL; counted, never wanted
     cut_links: int = 0  # links beyond the limit of one page
+    script_only: bool = False  # an empty shell that scripts would fill; geomi runs none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,7 +109,7 @@ def test_robots_words_are_obeyed(document: str, head: dict[str, str], expected: 
 
 def test_nofollow_can_be_recorded_without_being_obeyed() -> None:
     body = b"<meta name=robots content=nofollow><a href=x>"
-    page = Extractor(obey_nofollow=False).page(PAGE, HTML, body)
+    page = Extractor(obey_meta=False).page(PAGE, HTML, body)
     assert page.nofollow
     assert urls(page) == ["http://h.test/d/x"]
 

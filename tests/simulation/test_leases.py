@@ -21,7 +21,7 @@ def test_an_agent_that_sleeps_past_its_leases_writes_nothing_afterwards(seed: in
 
 
 def test_what_a_sleeper_had_in_hand_is_kept_as_orphans() -> None:
-    """Its records are in the files, the store says that they are nobody's, and verify knows them."""
+    """Its records are in the files, the store says they are nobody's, verify knows them."""
     orphans = 0
     for seed in range(12):
         sim, world = simulation(seed, sites=10, sets=(*HASTY, "manners.rest_s=1"))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from rehearsal import HASTY, crawl, faults, simulation
 
+from geomi.frontier.tables import want
+from geomi.records import Reason, Wanted
 from geomi.states import Outcome
+from geomi.url import site_of
 from geomi.world import reachable
 
 
@@ -81,6 +84,35 @@ def unmodified_again(seed: int) -> int:
     assert {url for url, *_ in rows} == set(wanted)
     assert faults(sim, world, again=True) == []
     return sum(row[3] == Outcome.SAME for row in rows)
+
+
+@pytest.mark.parametrize("sets", [HASTY, tuple(text for text in HASTY if "seen" not in text)])
+def test_a_notice_passes_the_seen_filter_whoever_holds_the_site(sets: tuple[str, ...]) -> None:
+    sim, world = simulation(6, sites=4, sets=sets)
+    seed = sim.seeds[0].url
+
+    def visits() -> int:
+        row = sim.store.one("SELECT visits FROM pages WHERE url = ?", (seed,))
+        return int(row[0]) if row else 0
+
+    def notice(url: str) -> Wanted:
+        return Wanted(url=url, site=site_of(url), reason=Reason.NOTICE, weight=9.0)
+
+    sim.begin()
+    sim.advance(until=sim.now + 4)
+    assert visits() == 1
+    want(sim.store, [notice(seed), notice(seed)])  # the site is held: its holder drains the inbox
+    assert sim.advance(until=sim.now + 86_400)
+    sim.finish()
+    assert visits() == 2
+    want(sim.store, [notice(seed)])  # nobody holds it: the coordinator delivers
+    sim.begin()
+    assert sim.advance(until=sim.now + 86_400)
+    sim.finish()
+    assert visits() == 3
+    assert set(dict(sim.store.all("SELECT url, 1 FROM pages"))) == set(
+        reachable(world, [one.url for one in sim.seeds])
+    )
 
 
 def test_a_crawl_of_many_agents_and_few_sites_ends() -> None:

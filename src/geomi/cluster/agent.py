@@ -307,7 +307,7 @@ class Agent:
 
     def letters(self, letters: list[Letter], *, now: float) -> None:
         for letter in letters:
-            ctx = self._sites.get(letter.site)
+            ctx = self._sites.get(letter.wanted.site)
             if ctx is None or not ctx.is_loaded or ctx.is_leaving:
                 continue
             self._draining.add(letter.letter)

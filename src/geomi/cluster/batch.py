@@ -15,7 +15,9 @@ from geomi.archive.writer import FileWrite
 from geomi.frontier import tables as frontier_tables
 from geomi.frontier.tables import Known
 from geomi.history import tables as history_tables
+from geomi.records import PASSES_SEEN
 from geomi.seeds import tables as seeds_tables
+from geomi.states import Outcome
 from geomi.store import Store
 
 # Places in a row of `visits` (history.tables.PUT_VISIT).
@@ -231,7 +233,7 @@ def _insert(
     sure = [n for n in batch.new if not n.is_maybe and n.site_id not in refused]
     store.many(frontier_tables.NEW_PAGE, [page_row(n) for n in sure])
     fresh: list[NewPage] = []
-    revived: list[NewPage] = []
+    revived: dict[int, NewPage] = {}  # by page: two notices of one page are one wish
     for new in batch.new:
         if not new.is_maybe or new.site_id in refused:
             continue
@@ -243,31 +245,34 @@ def _insert(
         elif not new.why:
             back = _revive(store, new, counts)
             if back is not None:
-                revived.append(back)
+                revived.setdefault(back.known.page, back)
     store.many(
         frontier_tables.PUT_PENDING,
         [
             (n.site_id, n.known.rank, n.known.page, n.known.reason, n.known.not_before, 0.0, 0)
-            for n in (*sure, *revived)
+            for n in (*sure, *revived.values())
             if not n.why
         ],
     )
     for new in sure:
         counts["outcome." + new.known.outcome] += 1
-    for new in (*sure, *revived):
+    for new in (*sure, *revived.values()):
         if not new.why:
             waiting[new.site_id] += 1
-            parties[new.known.party] += 1
+            if not new.known.reason & PASSES_SEEN:
+                parties[new.known.party] += 1
     counts["pages.known"] += len(sure)
-    return fresh + revived
+    return [*fresh, *revived.values()]
 
 
 def _revive(store: Store, new: NewPage, counts: Counter[str]) -> NewPage | None:
-    """A page refused by the way it was found first, and found in an admissible way now.
+    """A known page that is to wait all the same: by its reason, or refused as found before.
 
     What robots.txt, the guard or a parked site refused stays refused.
     """
     known = new.known
+    if known.reason & PASSES_SEEN:
+        return _once_more(store, new)
     row = store.one(
         "UPDATE pages SET outcome = 'NULL', why = '', depth = ?, party = ?, kind = ?, via = ?,"
         " hops = ? WHERE site_id = ? AND url_hash = ? AND url = ? AND outcome = 'skip'"
@@ -284,8 +289,29 @@ def _revive(store: Store, new: NewPage, counts: Counter[str]) -> NewPage | None:
     return replace(new, known=known._replace(page=int(row[0])))
 
 
-def _give_up(
-    store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int]
+def _once_more(store: Store, new: NewPage) -> NewPage | None:
+    """A page that is due, or of which a notice came: with what the store knows of it.
+
+    One that waits already goes on waiting, for one more reason and no later than asked for.
+    """
+    there = frontier_tables.find_page(store, new.site_id, new.known.url, new.url_hash)
+    if there is None or there[2] in (Outcome.SKIP, Outcome.BAD):
+        return None
+    page = int(there[0])
+    if there[3] is not None:
+        store.run(
+            "UPDATE pending SET reason = reason | ?, not_before = min(not_before, ?)"
+            " WHERE site_id = ? AND page = ?",
+            (new.known.reason, new.known.not_before, new.site_id, page),
+        )
+        return None
+    known = frontier_tables.known_page(store, page, rank=new.known.rank)
+    return replace(new, known=known._replace(
+        reason=new.known.reason, not_before=new.known.not_before
+    ))  # fmt: skip
+
+
+def _give_up(    store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int]
 ) -> None:
     for site_id, outcome, why in batch.given_up:
         if site_id not in refused:

@@ -9,7 +9,7 @@ from geomi.cluster.batch import Batch
 from geomi.fetch.request import Fetch
 from geomi.frontier.queue import Key
 from geomi.frontier.tables import Known
-from geomi.records import Lease
+from geomi.records import Lease, Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +154,7 @@ class Leased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """A URL that another agent, or a command, put into the inbox of a site held here."""
+    """What somebody else put into the inbox for a site held here."""
 
     letter: int
-    site: str
-    url: str
-    kind: str
-    via: str
-    depth: int
-    party: int
-    reason: int
-    not_before: float
-    weight: float
-    hops: int
+    wanted: Wanted

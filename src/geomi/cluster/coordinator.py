@@ -23,7 +23,7 @@ from geomi.frontier import retry, tables
 from geomi.frontier.scope import Admission, prefix_of
 from geomi.frontier.tables import Known
 from geomi.history import tables as history_tables
-from geomi.records import Reason
+from geomi.records import Reason, Wanted
 from geomi.seeds import tables as seeds_tables
 from geomi.seeds.lists import Seed
 from geomi.store import Store
@@ -120,14 +120,12 @@ class Coordinator:
                 if is_new:
                     new += 1
                     self._admit(site, admitted="given", now=now)
-                    self._put_letter(site, seed.url, kind="s", party=number, reason=Reason.SEED)
+                    start = Wanted(
+                        url=seed.url, site=site, reason=Reason.SEED, kind="s", party=number
+                    )
+                    tables.want(self._store, [start], admit="seed")
         self._admission = admission(self._settings, self._store)
         return new
-
-    def _put_letter(self, site: str, url: str, *, kind: str, party: int, reason: Reason) -> None:
-        self._store.run(
-            tables.PUT_INBOX, (site, url, kind, "", 0, party, int(reason), 0.0, 0.0, 0, "seed")
-        )
 
     def _admit(self, site: str, *, admitted: str, now: float) -> int:
         """A site is in from now on; what was remembered of it from outside is wanted."""
@@ -337,6 +335,7 @@ class Coordinator:
             scope = rules[site].scope
             # A seed itself was given by name; where its redirect leads is judged.
             why = "" if kind == "s" and not hops else scope.refusal(url, kind, depth)
+            why = why or rules[site].valves.refusal(url, depth)
             limit = rules[site].max_pages
             if not why and limit is not None and kind != "e":
                 have = self._store.one(

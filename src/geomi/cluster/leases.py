@@ -11,7 +11,7 @@ from geomi.cluster.context import Plan
 from geomi.errors import InternalError
 from geomi.frontier import tables
 from geomi.frontier.queue import Key
-from geomi.records import Lease
+from geomi.records import Lease, Reason, Wanted
 from geomi.store import Store
 
 REBUILD_LIMIT = 50_000
@@ -193,10 +193,10 @@ def drain(store: Store, sites: tuple[str, ...]) -> list[Letter]:
         some = sites[start : start + 500]
         marks = ",".join("?" * len(some))
         found += [
-            Letter(
-                letter=row[0], site=row[1], url=row[2], kind=row[3], via=row[4], depth=row[5],
-                party=row[6], reason=row[7], not_before=row[8], weight=row[9], hops=row[10],
-            )
+            Letter(letter=row[0], wanted=Wanted(
+                site=row[1], url=row[2], kind=row[3], via=row[4], depth=row[5], party=row[6],
+                reason=Reason(row[7]), not_before=row[8], weight=row[9], hops=row[10],
+            ))
             for row in store.all(
                 "SELECT letter, site, url, kind, via, depth, party, reason, not_before, weight,"
                 f" hops FROM inbox WHERE site IN ({marks}) ORDER BY letter LIMIT ?",

@@ -20,7 +20,7 @@ from geomi.extract.head import parse_head
 from geomi.frontier import retry
 from geomi.frontier.scope import prefix_of
 from geomi.frontier.tables import Known
-from geomi.records import Answer, Capture, Page, Reason, Target
+from geomi.records import PASSES_SEEN, Answer, Capture, Page, Reason, Target
 from geomi.seeds.sitemaps import parse_sitemap
 from geomi.states import Outcome
 
@@ -382,7 +382,8 @@ class Settler:
         if not why or scope.is_open:
             target.known = ctx.token  # also where no other link could be let in
         is_maybe = not is_new or not ctx.is_seen_whole
-        if is_maybe and ctx.is_seen_whole and not self._plan.is_exact:
+        passes = bool(reason & PASSES_SEEN)
+        if is_maybe and ctx.is_seen_whole and not self._plan.is_exact and not passes:
             return
         if not scope.is_open or limit is not None or why:
             is_maybe = True  # it may be there, refused
@@ -442,11 +443,12 @@ class Settler:
 
     def letter(self, ctx: Context, letter: Letter, *, now: float) -> None:
         """A URL from the inbox. It leaves the inbox with the batch that takes it in."""
-        target = Target(letter.url, letter.site)
-        party = ctx.first_seed if letter.kind != "s" and ctx.first_seed else letter.party
+        one = letter.wanted
+        target = Target(one.url, one.site)
+        party = ctx.first_seed if one.kind != "s" and ctx.first_seed else one.party
         self._inside(
-            ctx, target, letter.kind, letter.depth, party, letter.via, hops=letter.hops,
-            reason=letter.reason, not_before=letter.not_before, weight=letter.weight, now=now,
+            ctx, target, one.kind, one.depth, party, one.via, hops=one.hops,
+            reason=one.reason, not_before=one.not_before, weight=one.weight, now=now,
         )  # fmt: skip
         self.touch(ctx).letters.append((letter.letter, ctx.site_id))
 

@@ -32,7 +32,9 @@ _CONTENT = re.compile(
     rb"""(?:"([^"]*+)"|'([^']*+)'|([^"' \t\n\r\f;][^ \t\n\r\f;]*+))""",
     re.IGNORECASE,
 )
-_XML = re.compile(rb"""(?:\x1b\$\)C)?<\?xml[ \t\n\r][^>]*?encoding[ \t\n\r]*=[ \t\n\r]*["']([^"'>]*+)["']""")
+_XML = re.compile(
+    rb"""(?:\x1b\$\)C)?<\?xml[ \t\n\r][^>]*?encoding[ \t\n\r]*=[ \t\n\r]*["']([^"'>]*+)["']"""
+)
 _CSS = re.compile(rb'@charset "([^"]*+)";')
 _NOT_ASCII = re.compile(r"[^\0-\x7f]+")
 #: What a URL's query leaves as it is (URL standard: special-query percent-encode set).
@@ -125,7 +127,7 @@ def query_in(text: str, charset: str) -> str:
 
 
 def mend(text: str) -> str:
-    """Surrogates in pairs become the character they stand for, lone ones U+FFFD, as in a browser."""
+    """Surrogates in pairs become the character they stand for, lone ones U+FFFD: as browsers do."""
     try:
         text.encode()
     except UnicodeEncodeError:

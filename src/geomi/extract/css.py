@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     rf"|@namespace\b[^;{{]*+"
     rf"|@import\s*+(?P<import>{_STRING})"
     rf"|(?<![\w-])url\(\s*+(?:(?P<quoted>{_STRING})|(?P<bare>{_BARE}))\s*+\)"
-    rf"|(?<![\w-])(?:-webkit-)?image-set\((?P<set>(?:[^()\"'{{}};]|\((?:[^()\"'{{}};]|{_STRING})*+\)"
+    rf"|(?<![\w-])(?:-webkit-)?image-set\((?P<set>(?:[^()\"'{{}};]|\((?:[^()\"'{{}}]|{_STRING})*+\)"
     rf"|{_STRING})*+)"
     rf"|{_STRING}",
     re.IGNORECASE,

@@ -1,4 +1,4 @@
-"""What bytes tell of their encoding: the guess for documents without a label, and impossible labels.
+"""What bytes tell of their encoding: a guess where there is no label, a doubt where one is wrong.
 
 Browsers guess too (chardetng is the detector of one of them); here Korean is asked for first, since
 that detector is often wrong about short Korean pages.

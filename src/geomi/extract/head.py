@@ -13,6 +13,7 @@ from geomi.extract.labels import encoding_of
 _LINES = frozenset({"set-cookie", "x-robots-tag"})
 _BLANKS = " \t\r\n\v\f\0"
 _CHARSET = re.compile(r""";\s*charset\s*=\s*(?:"([^"]*+)|'([^']*+)|([^\s;,]++))""", re.IGNORECASE)
+_INNER_BLANK = re.compile(r"\s")
 #: Directives of X-Robots-Tag that contain a colon themselves, so no agent stands before it.
 _VALUED = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview", "content-usage"}
@@ -73,6 +74,39 @@ def _content_type(value: str) -> tuple[str, str]:
     return mime, encoding_of(label)
 
 
+#: The HTML standard's "shared declarative refresh steps"; what is quoted ends with its quote.
+_REFRESH = re.compile(
+    r"""[ \t\n\r\f]*+(?=[0-9.])[0-9]*+[0-9.]*+(?=[;, \t\n\r\f])[ \t\n\r\f]*+[;,]?+[ \t\n\r\f]*+"""
+    r"""(?:url[ \t\n\r\f]*+=[ \t\n\r\f]*+)?+(?:"([^"]*+)|'([^']*+)|([\s\S]++))""",
+    re.IGNORECASE,
+)
+_LINK = re.compile(
+    r"""<([^>]*+)>((?:\s*+;\s*+[\w*!#$%&'+.^`|~-]++(?:\s*+=\s*+(?:"(?:[^"\\]|\\.)*+"|[^\s",;]++))?+)*+)"""
+)
+_LINK_PARAMETER = re.compile(r""";\s*+([\w*-]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s",;]++))""")
+
+
+def refresh_url(value: str) -> str:
+    """Where a refresh element or a Refresh field leads; empty if to the same page or nowhere."""
+    found = _REFRESH.match(value)
+    return (found[1] or found[2] or found[3] or "").strip(_BLANKS) if found else ""
+
+
+def link_fields(value: str) -> list[tuple[str, frozenset[str]]]:
+    """The URLs of a Link field as written, each with its relations in lower case (RFC 8288).
+
+    Links whose context is another resource (anchor) are left out.
+    """
+    links = []
+    for found in _LINK.finditer(value.encode("latin-1", "replace").decode("utf-8", "replace")):
+        named: dict[str, str] = {}
+        for parameter in _LINK_PARAMETER.finditer(found[2]):
+            named.setdefault(parameter[1].lower(), parameter[2] or parameter[3] or "")
+        if "anchor" not in named:
+            links.append((found[1].strip(_BLANKS), frozenset(named.get("rel", "").lower().split())))
+    return links
+
+
 def robots_words(directives: str) -> frozenset[str]:
     """The words of a robots meta element, `none` spelt out."""
     words = {word.strip(_BLANKS).lower() for word in directives.split(",")} - {""}
@@ -85,12 +119,14 @@ def robots_words(directives: str) -> frozenset[str]:
 def robots_tag(value: str, agent: str) -> frozenset[str]:
     """The words of X-Robots-Tag that hold for everybody or for `agent` (a product token)."""
     said: list[str] = []
+    # What has blanks before its colon is no agent: `unavailable_after: Sat, 25 Jun 2050 15:00:00`.
     for line in value.split("\n"):
         ours = True
         for part in line.split(","):
             name, colon, rest = part.partition(":")
-            if colon and name.strip(_BLANKS).lower() not in _VALUED:
-                ours = name.strip(_BLANKS).lower() in ("robots", "*", agent)
+            name = name.strip(_BLANKS).lower()
+            if colon and name not in _VALUED and not _INNER_BLANK.search(name):
+                ours = name in ("robots", "*", agent)
                 part = rest
             if ours:
                 said.append(part)

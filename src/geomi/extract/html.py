@@ -20,21 +20,23 @@ _VALUE = rb"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^"'> \t\n\r\f][^> \t\n\r\f]*+|
 _NEXT = rb"[ \t\n\r\f/]*+=?+[^>=]*+"
 #: Attributes of any tag up to its end, or the document's: matches always.
 _ATTRIBUTES = _NEXT + rb"(?:=[ \t\n\r\f]*+" + _VALUE + _NEXT + rb")*+(?:>|\Z)"
-#: The same, but fails at an attribute that may hold a link in any tag: on*, style, background.
+#: The same, but fails at an attribute that may hold a link in any tag: on*, style, background,
+#: data-href.
 #: (Most tags have no attribute, or one that is quoted: settled first, 10 % of the whole pass.)
 _BORING_ATTRIBUTES = (
-    rb'(?:>| [ac-np-rt-zAC-NP-RT-Z][a-zA-Z-]*+="[^"]*+">|'
-    rb"(?:[ \t\n\r\f/]++(?![oO][nN]|[sS][tT][yY]|[bB][aA])"
+    rb'(?:>| [ace-np-rt-zACE-NP-RT-Z][a-zA-Z-]*+="[^"]*+">|'
+    rb"(?:[ \t\n\r\f/]++(?![oO][nN]|[sS][tT][yY]|[bB][aA]|[dD][aA][tT][aA]-[hH])"
     rb'(?:[a-zA-Z-]++="[^"]*+"|=?+[^ \t\n\r\f/>=]++[ \t\n\r\f]*+(?:=[ \t\n\r\f]*+' + _VALUE
     + rb")?+))*+[ \t\n\r\f/]*+>)"
 )  # fmt: skip
 
 #: Elements that may name a URL, a title or the encoding, or that hold raw text.
 _NAMES = (
-    "a area audio base embed frame iframe image img input link meta noembed object plaintext"
-    " script source style textarea title track use video xmp"
+    "a area audio base bgsound embed frame iframe image img input link meta noembed object"
+    " plaintext script source style textarea title track use video xmp"
 )
 _RAW_IN_HTML = ("script", "style", "title", "textarea", "iframe", "noembed", "xmp")
+_FORM_NAMES = ("form", "input", "select", "option", "button")
 _RAW_IN_XML = ("script", "style", "title", "textarea")
 
 
@@ -50,7 +52,7 @@ def _name_in(words: tuple[str, ...]) -> bytes:
 #: one or two characters (a lookahead for every name costs 30 % of the whole pass).
 _BORING_NAME = (
     rb"(?:[cdghjkqrwyzCDGHJKQRWYZ]|[sS](?:[pP]|[tT][rR]|(?![cotCOT]))|[pP](?![lL])|[lL](?![iI][nN])"
-    rb"|[tT](?:[dDhH]|[rR](?![aA])|(?![eirEIR]))|[bB](?![aA])|[eE](?![mM][bB])|[uU](?![sS])|[iI](?![fmnFMN])"
+    rb"|[tT](?:[dDhH]|[rR](?![aA])|(?![eirEIR]))|[bB](?![aAgG])|[eE](?![mM][bB])|[uU](?![sS])|[iI](?![fmnFMN])"
     rb"|[aA](?![ruRU \t\n\r\f/>])|(?=[a-zA-Z])(?!" + _name_in(tuple(_NAMES.split())) + rb").)"
     rb"[^ \t\n\r\f/>]*+"
 )
@@ -87,20 +89,32 @@ _HERE = (
 )
 
 
-def _tokenizer(raw: tuple[str, ...], *, xml: bool, with_own: bool) -> re.Pattern[bytes]:
+def _tokenizer(
+    raw: tuple[str, ...], *, xml: bool, with_own: bool = False, of_forms: bool = False
+) -> re.Pattern[bytes]:
     unless = rb"(?<!/>)" if xml else rb""
     cdata = rb"!\[CDATA\[[^\]]*+(?:\](?!\]>)[^\]]*+)*+(?:\]\]>|\Z)|" if xml else rb""
     plaintext = rb"" if xml else rb"|" + _any_case("plaintext") + rb"(?=" + _END + rb").*+"
-    here = rb"" if with_own else _HERE + rb"|"
-    boring = (
-        rb"(?:/[a-zA-Z][a-zA-Z0-9]*+>|" + here + _BORING_NAME + _BORING_ATTRIBUTES
-        + rb"|/[a-zA-Z][^ \t\n\r\f/>]*+" + _ATTRIBUTES + rb"|" + cdata + _COMMENT
-        + rb"|[!?/][^>]*+(?:>|\Z)|(?![a-zA-Z/!?]))"
-    )  # fmt: skip
+    if of_forms:
+        inside = rb"/?+[a-zA-Z]"
+        names = _name_in((*raw, "plaintext", *_FORM_NAMES, "/form", "/select"))
+        boring = (
+            rb"(?:(?!" + names + rb")/?+[a-zA-Z][^ \t\n\r\f/>]*+" + _ATTRIBUTES + rb"|" + cdata
+            + _COMMENT + rb"|[!?][^>]*+(?:>|\Z)|/(?![a-zA-Z])[^>]*+(?:>|\Z)|(?![a-zA-Z/!?]))"
+        )  # fmt: skip
+        text = rb"[^<]*+"  # of an option
+    else:
+        here = rb"" if with_own else _HERE + rb"|"
+        inside, text = rb"[a-zA-Z]", rb""
+        boring = (
+            rb"(?:/[a-zA-Z][a-zA-Z0-9]*+>|" + here + _BORING_NAME + _BORING_ATTRIBUTES
+            + rb"|/[a-zA-Z][^ \t\n\r\f/>]*+" + _ATTRIBUTES + rb"|" + cdata + _COMMENT
+            + rb"|[!?/][^>]*+(?:>|\Z)|(?![a-zA-Z/!?]))"
+        )  # fmt: skip
     letters = b"[" + b"".join(sorted({_any_case(word[0])[1:3] for word in raw})) + b"]"
     matter = (
         rb"(?:(?=" + letters + rb")(?:" + b"|".join(_raw(name, unless) for name in raw) + rb")"
-        + plaintext + rb"|[a-zA-Z][^ \t\n\r\f/>]*+" + _ATTRIBUTES + rb")"
+        + plaintext + rb"|" + inside + rb"[^ \t\n\r\f/>]*+" + _ATTRIBUTES + text + rb")"
     )  # fmt: skip
     return re.compile(rb"[^<]*+(?:<" + boring + rb"[^<]*+)*+(<" + matter + rb"|\Z)", re.DOTALL)
 
@@ -110,6 +124,12 @@ _TOKENIZERS = {
     (xml, with_own): _tokenizer(raw, xml=xml, with_own=with_own)
     for xml, raw in ((False, _RAW_IN_HTML), (True, _RAW_IN_XML))
     for with_own in (False, True)
+}
+
+
+_FORM_TOKENIZERS = {
+    xml: _tokenizer(raw, xml=xml, of_forms=True)
+    for xml, raw in ((False, _RAW_IN_HTML), (True, _RAW_IN_XML))
 }
 
 
@@ -125,4 +145,13 @@ def tags(document: bytes, *, xml: bool = False, with_own: bool = False) -> list[
 def each_tag(document: bytes, *, xml: bool = False, with_own: bool = False) -> Iterator[bytes]:
     """The same one by one, for documents of which no second copy shall be held."""
     for found in _TOKENIZERS[xml, with_own].finditer(document):
+        yield found[1]
+
+
+def form_tags(document: bytes, *, xml: bool = False) -> Iterator[bytes]:
+    """The tags of forms and their fields, ends of form and select too, each with its text.
+
+    Besides them come elements with raw text, which hide what looks like a tag; some are empty.
+    """
+    for found in _FORM_TOKENIZERS[xml].finditer(document):
         yield found[1]

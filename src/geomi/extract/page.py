@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from geomi.extract import css, html, tags
+from geomi.extract import css, html, scripts, tags
 from geomi.extract.charset import decode, sniff_bom, sniff_css, sniff_html, sniff_xml, to_utf8
 from geomi.extract.guess import doubted
-from geomi.extract.head import charset_of, mime_of, robots_tag
+from geomi.extract.head import charset_of, link_fields, mime_of, refresh_url, robots_tag
 from geomi.extract.resolve import BAD, Found, Library, Memo, Rebase
+from geomi.extract.script_only import is_script_only
 from geomi.extract.unpack import unpack
 from geomi.records import Page, Target
 from geomi.url import directory_of, site_of
@@ -18,6 +19,13 @@ from geomi.url import directory_of, site_of
 _HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 #: Types that say no more than none at all (MIME sniffing standard).
 _UNKNOWN = frozenset({"", "unknown/unknown", "application/unknown", "*/*"})
+_SCRIPTS = frozenset(
+    {"application/javascript", "text/javascript", "application/x-javascript", "text/ecmascript",
+     "application/ecmascript"}
+)  # fmt: skip
+#: Longer scripts are bundles of libraries at most.
+_SCRIPT_BYTES = 4 << 20
+_FORM = re.compile(rb"<[fF][oO][rR][mM][ \t\n\r\f/>]")
 _SNIFFED_BYTES = 512
 _LOOKS_HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?[ \t\n\r\f]*+(?:<!--|<(?:!doctype\s+html|html|head|body|title|script|iframe"
@@ -38,6 +46,9 @@ class Extractor:
     One an agent, not for several threads. The same `Target` stands for the same URL until more
     than `cache_targets` of them (or of tags) are held; then all are forgotten at once, and what
     was written into `Target.known` with them. It is a cache, never the truth.
+
+    `obey_nofollow` is about single links (rel), `obey_meta` about whole pages (meta robots,
+    X-Robots-Tag); what is not obeyed is recorded all the same. `forms` and `scripts` add guesses.
     """
 
     def __init__(
@@ -50,15 +61,19 @@ class Extractor:
         decode_bytes: int = 10 << 20,
         decode_ratio: float = 200.0,
         obey_nofollow: bool = True,
+        obey_meta: bool = True,
+        forms: bool = False,
+        scripts: bool = False,
     ) -> None:
         self._agent = agent.lower()
         self._max_links = max_links
         self._decode_bytes = decode_bytes
         self._decode_ratio = decode_ratio
-        self._obey_nofollow = obey_nofollow
+        self._obey_meta = obey_meta
+        self._reads_forms = forms
+        self._rules = tags.Rules(agent=self._agent, obey_nofollow=obey_nofollow, scripts=scripts)
         self._library = Library(
-            agent=self._agent,
-            obey_nofollow=obey_nofollow,
+            self._rules,
             cache_targets=cache_targets,
             max_url=max_url,
         )
@@ -85,13 +100,23 @@ class Extractor:
             body = unpacked
         if mime in _HTML or mime in _UNKNOWN or "/" not in mime:
             if _is_html(mime, body):
-                self._html(page, charset_of(head), body)
+                fields = _named_by(head) if "link" in head or "refresh" in head else ()
+                self._html(page, charset_of(head), body, fields)
+                return page
         elif mime == "text/css":
             page.charset = sniff_bom(body) or charset_of(head) or sniff_css(body)
-            self._css(page, body)
+            self._read_text(page, [("e", link) for link in css.links(decode(body, page.charset))])
+        elif self._rules.scripts and mime in _SCRIPTS:
+            page.charset = sniff_bom(body) or charset_of(head) or "utf-8"
+            text = decode(body[:_SCRIPT_BYTES], page.charset)
+            self._read_text(page, [("h", link) for link in scripts.addresses(text)])
+        if "link" in head:
+            named = [item for item in _named_by(head) if item[0] == tags.CANONICAL]
+            for link in self._resolved(page, named):
+                page.canonical = page.canonical or str(link[1])
         return page
 
-    def _html(self, page: Page, named: str, body: bytes) -> None:
+    def _html(self, page: Page, named: str, body: bytes, fields: Sequence[tags.Item]) -> None:
         is_xml = page.mime.endswith("+xml")
         page.charset = sniff_bom(body)
         if not page.charset:
@@ -101,17 +126,29 @@ class Extractor:
         document = to_utf8(body, page.charset)
         if document is None:
             document = body
+        # Before anything is known of a base element, which is not for fields of the header.
+        more = self._resolved(page, fields) if fields else ()
         memo = self._library.memo(directory_of(page.base), page.charset, is_whole=False)
         memo.start(page.base)
         try:
-            self._read(page, memo, document, is_xml=is_xml)
+            self._read(page, memo, document, more, is_xml=is_xml)
         except Rebase as rebase:
             memo = self._library.memo(rebase.base, page.charset, is_whole=True)
             memo.start(page.base)
             page.base = rebase.base
-            self._read(page, memo, document, is_xml=is_xml)
+            self._read(page, memo, document, more, is_xml=is_xml)
+        if page.link_type[1:] == "00":
+            page.script_only = is_script_only(document, page)
 
-    def _read(self, page: Page, memo: Memo, document: bytes, *, is_xml: bool) -> None:
+    def _read(
+        self,
+        page: Page,
+        memo: Memo,
+        document: bytes,
+        more: Iterable[Found],
+        *,
+        is_xml: bool,
+    ) -> None:
         if len(document) <= _WALKED_BYTES:
             tags_found = html.tags(document, xml=is_xml, with_own=memo.is_whole)
             # All in C once the tags are known: 0.1 us a link.
@@ -119,6 +156,10 @@ class Extractor:
         else:
             each = html.each_tag(document, xml=is_xml, with_own=memo.is_whole)
             found = self._walk(page, memo, each)
+        found.update(dict.fromkeys(more))
+        if self._reads_forms and _FORM.search(document):
+            obeyed = self._rules.obey_nofollow
+            found.update(dict.fromkeys(memo.forms(document, is_xml=is_xml, obey_nofollow=obeyed)))
         self._settle(page, found)
 
     def _walk(self, page: Page, memo: Memo, tags_found: Iterable[bytes]) -> dict[Found, None]:
@@ -136,12 +177,14 @@ class Extractor:
         page.cut_links = cut
         return found
 
-    def _css(self, page: Page, body: bytes) -> None:
+    def _read_text(self, page: Page, items: Iterable[tags.Item]) -> None:
+        """Links of a document that is no HTML."""
+        self._settle(page, dict.fromkeys(self._resolved(page, list(dict.fromkeys(items)))))
+
+    def _resolved(self, page: Page, items: Sequence[tags.Item]) -> Sequence[Found]:
         memo = self._library.memo(directory_of(page.base), page.charset, is_whole=False)
         memo.start(page.base)
-        urls = css.links(decode(body, page.charset))
-        found, _ = memo.resolve([("e", url) for url in dict.fromkeys(urls)])
-        self._settle(page, dict.fromkeys(found))
+        return memo.resolve(list(items))[0]
 
     def _settle(self, page: Page, found: Iterable[Found]) -> None:
         """Notes into fields, links into `page.links`."""
@@ -158,7 +201,7 @@ class Extractor:
                 _obey(page, frozenset(str(what).split()))
             elif kind == BAD:
                 page.bad_links += 1
-        if page.nofollow and self._obey_nofollow:
+        if page.nofollow and self._obey_meta:
             links = [link for link in links if link[0] == "e"]
         if len(links) > self._max_links:
             page.cut_links += len(links) - self._max_links
@@ -172,6 +215,19 @@ def _obey(page: Page, words: frozenset[str]) -> None:
     page.nofollow = page.nofollow or "nofollow" in words
     page.noindex = page.noindex or "noindex" in words
     page.noarchive = page.noarchive or "noarchive" in words
+
+
+def _named_by(head: Mapping[str, str]) -> list[tags.Item]:
+    """Links in fields of the header: Link and Refresh."""
+    items: list[tags.Item] = []
+    for url, rel in link_fields(head.get("link", "")):
+        kind = tags.kind_of_link(rel)
+        if kind:
+            items.append((kind, url))
+    url = refresh_url(head.get("refresh", ""))
+    if url:
+        items.append(("h", url))
+    return items
 
 
 def _is_html(mime: str, body: bytes) -> bool:

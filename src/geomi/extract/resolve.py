@@ -12,9 +12,9 @@ import re
 from functools import partial
 from urllib.parse import unquote
 
-from geomi.extract import scripts, tags
+from geomi.extract import forms, scripts, tags
 from geomi.extract.charset import charset_of_document, decode, query_in
-from geomi.extract.tags import Decode, Item
+from geomi.extract.tags import Decode, Item, Rules
 from geomi.records import Target
 from geomi.url import canonical, directory_of, site_of
 
@@ -58,11 +58,8 @@ class Rebase(Exception):
 class Library:
     """All memos of one extractor and the targets they share."""
 
-    def __init__(
-        self, *, agent: str, obey_nofollow: bool, cache_targets: int, max_url: int
-    ) -> None:
-        self.agent = agent
-        self.obey_nofollow = obey_nofollow
+    def __init__(self, rules: Rules, *, cache_targets: int, max_url: int) -> None:
+        self.rules = rules
         self.cache_targets = cache_targets
         self.max_url = max_url
         #: Tags held by all memos together, a memo itself counted as one.
@@ -124,9 +121,7 @@ class Memo(dict[bytes, tuple[Found, ...]]):
         plain = _PLAIN.match(tag)
         if plain:
             return self._anchor(tag, plain)
-        items = tags.read_tag(
-            tag, self._decode, agent=library.agent, obey_nofollow=library.obey_nofollow
-        )
+        items = tags.read_tag(tag, self._decode, library.rules)
         found, is_lasting = self.resolve(items)
         if is_lasting and self._room > 0 and len(tag) <= _KEPT_BYTES:
             self[tag] = found
@@ -175,6 +170,24 @@ class Memo(dict[bytes, tuple[Found, ...]]):
                 is_lasting = False
                 self._note(kind, text, found)
         return tuple(found), is_lasting
+
+    def forms(self, document: bytes, *, is_xml: bool, obey_nofollow: bool) -> list[Found]:
+        """The addresses of forms that ask with GET. The query of an action gives way to theirs."""
+        found: list[Found] = []
+        each = forms.candidates(
+            document, self._decode, self._charset, is_xml=is_xml, obey_nofollow=obey_nofollow
+        )
+        for action, query in each:
+            action = action.strip(_CONTROLS_AND_BLANK)
+            url = canonical(self._spelt(action), self._base if self.is_whole else self.page)
+            if not action:
+                url = self.page
+            if url is None:
+                continue
+            url = url.partition("?")[0] + (f"?{query}" if query else "")
+            if len(url) <= self._library.max_url:
+                found.append(("h", self._library.target(url)))
+        return found
 
     def _note(self, kind: str, text: str, found: list[Found]) -> None:
         if kind == tags.TITLE:

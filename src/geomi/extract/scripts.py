@@ -32,7 +32,7 @@ _TOKEN = re.compile(
 #: A path from the root, or a whole address. What is relative would be relative to an unknown page.
 _ADDRESS = re.compile(
     r"(?:https?:)?//[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[0-9]+)?(?:[/?][^\s<>\"'`{}|\\^]*)?"
-    r"|/(?=[^?#]*[a-zA-Z])[\w%.~@,;:!=&()+\-]+(?:/[\w%.~@,;:!=&()+\-]*)*(?:\?[^\s<>\"'`{}|\\^]*)?"
+    r"|/(?=[^?#]*[^\W\d_])[\w%.~@,;:!=&()+\-]+(?:/[\w%.~@,;:!=&()+\-]*)*(?:\?[^\s<>\"'`{}|\\^]*)?"
 )
 _LONGEST_ADDRESS = 500
 #: Written like addresses, but names: of namespaces, schemas and the like.

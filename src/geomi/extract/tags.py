@@ -7,12 +7,15 @@ the document says of itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass, replace
+from functools import partial
 from html import unescape
 from html.entities import html5
 
-from geomi.extract import css, scripts
-from geomi.extract.head import robots_words
+from geomi.extract import css, html, scripts
+from geomi.extract.charset import decode as decode_in
+from geomi.extract.head import refresh_url, robots_words
 
 BASE, TITLE, ROBOTS, CANONICAL = "base", "title", "robots", "canonical"
 
@@ -29,18 +32,21 @@ _VALUE_BYTES = 1 << 16
 _INSIDE_BYTES = 1 << 18
 _MOST_ATTRIBUTES = 1000
 
-_NAME = re.compile(rb"<([a-zA-Z][^ \t\n\r\f/>]*+)")
+_NAME = re.compile(rb"<(/?[a-zA-Z][^ \t\n\r\f/>]*+)")
 _ATTRIBUTE = re.compile(
     rb"""[ \t\n\r\f/]*+(?:(=[^ \t\n\r\f/>=]*+|[^ \t\n\r\f/>=]++)"""
     rb"""(?:[ \t\n\r\f]*+=[ \t\n\r\f]*+"""
     rb"""(?:"([^"]*+)("|\Z)|'([^']*+)('|\Z)|([^> \t\n\r\f]*+)))?+|(>))"""
 )
 _REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[a-zA-Z][a-zA-Z0-9]*+;?=?)")
-_REFRESH = re.compile(
-    r"""[\s]*+[0-9.]*+[\s]*+[;,\s][\s]*+(?:url[\s]*+=[\s]*+)?+("[^"]*+|'[^']*+|[\s\S]++)""",
-    re.IGNORECASE,
+#: The HTML standard's "parse a srcset attribute": what ends with a comma has no descriptors.
+_CANDIDATE = re.compile(
+    r"[ \t\n\r\f,]++|([^ \t\n\r\f,][^ \t\n\r\f]*+)(?:(?<=,)|(?:[^,(]|\([^)]*+\)?+)*+)"
 )
-_CANDIDATE = re.compile(r"[\s,]++|([^\s,][^\s]*+)(?:[^,()]|\([^)]*+\)?+)*+")
+#: What scripts that load late put into data attributes instead of an address.
+_NO_ADDRESS = re.compile(r"[\s{}<>\[\]]|(?i:true|false|auto|none|null|undefined|[0-9]*)\Z")
+#: Documents inside documents inside documents are not read.
+_MOST_INNER = 2
 
 
 def _words(text: str) -> frozenset[str]:
@@ -60,7 +66,17 @@ _REL_PAGE = _words(
 )
 
 
-def read_tag(tag: bytes, decode: Decode, *, agent: str, obey_nofollow: bool) -> list[Item]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What is read and obeyed."""
+
+    agent: str = "geomi"  # a product token in lower case
+    obey_nofollow: bool = True
+    scripts: bool = False  # literals of scripts that look like addresses, too
+    inner: int = 0  # how many documents (srcdoc) this one is inside of
+
+
+def read_tag(tag: bytes, decode: Decode, rules: Rules) -> list[Item]:
     """The links of one tag that `geomi.extract.html` found, in order; none if it never ends.
 
     Links of kinds a and h of an element with rel=nofollow are left out where that is obeyed.
@@ -69,33 +85,35 @@ def read_tag(tag: bytes, decode: Decode, *, agent: str, obey_nofollow: bool) -> 
         return [(TITLE, _title_text(tag[7:], decode))]
     if tag.startswith(b"<meta "):  # the same of descriptions
         lower = tag.lower()
-        if not any(word in lower for word in (b"robots", b"refresh", b"&", agent.encode())):
+        if not any(word in lower for word in (b"robots", b"refresh", b"&", rules.agent.encode())):
             return []
-    named = _NAME.match(tag)
-    if not named:
-        return []
-    name = named[1].lower().decode("latin-1")
-    attributes, end = _attributes(tag, named.end())
+    name, attributes, end = read_attributes(tag)
     if end < 0:
         return []
-    said = _Element(attributes, decode)
-    items = list(_READERS[name](said, tag[end:], agent)) if name in _READERS else []
+    said = Element(attributes, decode)
+    items = list(_READERS[name](said, tag[end:], rules)) if name in _READERS else []
     for attribute in attributes:
         if attribute == b"style":
             items += [("e", url) for url in css.links(said.text(b"style"))]
         elif attribute.startswith(b"on"):
             items += [("h", url) for url in scripts.links(said.text(attribute))]
-    if obey_nofollow and name in ("a", "area") and "nofollow" in said.words(b"rel"):
+        elif attribute == b"data-href":
+            items += _late("h", said, attribute)
+    if rules.obey_nofollow and name in ("a", "area") and "nofollow" in said.words(b"rel"):
         items = [item for item in items if item[0] == "e"]
     return items
 
 
-def _attributes(tag: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
-    """Names in lower case and raw values, the first of equal names; and where the tag ends.
+def read_attributes(tag: bytes) -> tuple[str, dict[bytes, bytes], int]:
+    """The tag's name; names in lower case and raw values, the first of equals; where it ends.
 
     The end is -1 if the document ended first: such a tag is no tag. So is one without end.
     """
     attributes: dict[bytes, bytes] = {}
+    named = _NAME.match(tag)
+    if not named:
+        return "", attributes, -1
+    element, position = named[1].lower().decode("latin-1"), named.end()
     for _ in range(_MOST_ATTRIBUTES):
         found = _ATTRIBUTE.match(tag, position)
         if not found:
@@ -103,14 +121,14 @@ def _attributes(tag: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
         name, double, closed, single, shut, bare, end = found.groups()
         position = found.end()
         if end:
-            return attributes, position
+            return element, attributes, position
         if closed == b"" or shut == b"":
             break
         name = name.lower()
         if name not in attributes:
             value = double if double is not None else single if single is not None else bare
             attributes[name] = value[:_VALUE_BYTES] if value else b""
-    return attributes, -1
+    return element, attributes, -1
 
 
 def attribute_text(text: str) -> str:
@@ -127,7 +145,7 @@ def _character(found: re.Match[str]) -> str:
     return html5.get(token[1:], token)
 
 
-class _Element:
+class Element:
     """The attributes of one tag, decoded when asked for."""
 
     def __init__(self, attributes: dict[bytes, bytes], decode: Decode) -> None:
@@ -148,80 +166,108 @@ class _Element:
                 yield kind, self.text(name)
 
 
-_Reader = Callable[[_Element, bytes, str], Iterator[Item]]
+_Reader = Callable[[Element, bytes, Rules], Iterator[Item]]
 
 
-def _anchor(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+def _anchor(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
     return said.links("a", b"href" if b"href" in said.attributes else b"xlink:href")
 
 
-def _frame(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
-    return said.links("f", b"src")
+def _frame(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
+    yield from said.links("f", b"src")
+    yield from _late("f", said, b"data-src")
+    yield from said.links("h", b"longdesc")
+    if b"srcdoc" in said.attributes and rules.inner < _MOST_INNER:
+        yield from _document(said.text(b"srcdoc"), replace(rules, inner=rules.inner + 1))
 
 
-def _media(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+def _document(text: str, rules: Rules) -> Iterator[Item]:
+    """The links of a document in an attribute; they are relative to the page around it."""
+    decode = partial(decode_in, charset="utf-8")
+    for tag in html.tags(text.encode("utf-8", "replace")):
+        if tag:
+            yield from (item for item in read_tag(tag, decode, rules) if len(item[0]) == 1)
+
+
+def _late(kind: str, said: Element, *names: bytes) -> Iterator[Item]:
+    """Attributes from which a script sets the real one once it is needed."""
+    for item in said.links(kind, *names):
+        if not _NO_ADDRESS.search(item[1].strip()):
+            yield item
+
+
+def _media(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
     yield from said.links("e", b"src", b"poster")
-    if b"srcset" in said.attributes:
-        yield from _srcset(said.text(b"srcset"))
+    for name in (b"srcset", b"data-srcset", b"data-lazy-srcset"):
+        if name in said.attributes:
+            yield from _srcset(said.text(name))
+    yield from _late("e", said, b"data-src", b"data-original", b"data-lazy-src", b"data-poster")
+    yield from said.links("h", b"longdesc")
 
 
-def _graphic(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+def _graphic(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
     yield from said.links("e", b"src", b"href" if b"href" in said.attributes else b"xlink:href")
 
 
-def _object(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+def _object(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
     return said.links("e", b"data")
 
 
-def _input(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+def _input(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
     if said.text(b"type").strip().lower() == "image":
         yield from said.links("e", b"src")
 
 
-def _background(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+def _background(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
     return said.links("e", b"background")
 
 
-def _base(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+def _base(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
     return said.links(BASE, b"href")
 
 
-def _link(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
-    rel = said.words(b"rel")
+def _link(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
+    kind = kind_of_link(said.words(b"rel"))
+    if kind:
+        yield from said.links(kind, b"href")
+    if kind == "e" and b"imagesrcset" in said.attributes:
+        yield from _srcset(said.text(b"imagesrcset"))
+
+
+def kind_of_link(rel: Set[str]) -> str:
+    """The kind of a link element or Link field by its relations; empty if nothing to fetch."""
     if "canonical" in rel:
-        yield from said.links(CANONICAL, b"href")
-    elif rel & _REL_REQUISITE:
-        yield from said.links("e", b"href")
-        if b"imagesrcset" in said.attributes:
-            yield from _srcset(said.text(b"imagesrcset"))
-    elif rel & _REL_PAGE:
-        yield from said.links("h", b"href")
+        return CANONICAL
+    return "e" if rel & _REL_REQUISITE else "h" if rel & _REL_PAGE else ""
 
 
-def _meta(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+def _meta(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
     if said.text(b"http-equiv").strip().lower() == "refresh":
-        found = _REFRESH.match(said.text(b"content"))
-        url = found[1].lstrip("\"'") if found else ""
-        if url.strip():
+        url = refresh_url(said.text(b"content"))
+        if url:
             yield "h", url
-    elif said.text(b"name").strip().lower() in ("robots", agent):
+    elif said.text(b"name").strip().lower() in ("robots", rules.agent):
         yield ROBOTS, " ".join(sorted(robots_words(said.text(b"content"))))
 
 
-def _script(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
-    yield from said.links("e", b"src")
+def _script(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
+    yield from said.links("e", b"src", b"href", b"xlink:href")
     kind = said.text(b"type").strip().lower() or said.text(b"language").strip().lower()
     if not kind or kind == "module" or "script" in kind:
-        for url in scripts.links(said.decode(inside[:_INSIDE_BYTES])):
+        text = said.decode(inside[:_INSIDE_BYTES])
+        for url in scripts.links(text):
             yield "h", url
+        if rules.scripts:
+            for url in scripts.addresses(text):
+                yield "h", url
 
 
-def _style(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+def _style(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
     for url in css.links(said.decode(inside[:_INSIDE_BYTES])):
         yield "e", url
 
 
-def _title(said: _Element, inside: bytes, agent: str) -> Iterator[Item]:
+def _title(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
     yield TITLE, _title_text(inside, said.decode)
 
 
@@ -241,6 +287,7 @@ _READERS: dict[str, _Reader] = {
     "area": _anchor,
     "audio": _media,
     "base": _base,
+    "bgsound": _media,
     "body": _background,
     "embed": _media,
     "frame": _frame,

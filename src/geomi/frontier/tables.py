@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from geomi.records import Wanted
 from geomi.states import Outcome
 from geomi.store import Store
 
@@ -142,11 +143,11 @@ class Known(NamedTuple):
     tries: int
 
 
-_KNOWN = (
+_PAGE = (
     "p.page, p.url, w.depth, p.depth, p.party, p.kind, p.via, p.hops, p.outcome, p.fails, p.visits,"
-    " p.digest, p.etag, p.last_modified, p.stored_date, p.stored_id, p.stored_digest, w.reason,"
-    " w.not_before, w.tries"
+    " p.digest, p.etag, p.last_modified, p.stored_date, p.stored_id, p.stored_digest"
 )
+_KNOWN = _PAGE + ", w.reason, w.not_before, w.tries"
 
 
 def window(
@@ -160,6 +161,16 @@ def window(
         (site_id, after[0], after[1], limit),
     )
     return [Known(*row) for row in rows]
+
+
+def known_page(store: Store, page: int, *, rank: int) -> Known:
+    """One page with what the store knows of it, to wait at `rank`."""
+    row = store.one(
+        f"SELECT {_PAGE.replace('w.depth', '?')}, 0, 0.0, 0 FROM pages p WHERE p.page = ?",
+        (rank, page),
+    )
+    assert row is not None
+    return Known(*row)
 
 
 def hashes(store: Store, site_id: int, *, after: int, limit: int) -> list[tuple[int, int]]:
@@ -201,6 +212,25 @@ PUT_INBOX = (
     "INSERT INTO inbox (site, url, kind, via, depth, party, reason, not_before, weight, hops,"
     " admit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+
+
+def want(store: Store, wanted: Iterable[Wanted], *, admit: str = "") -> None:
+    """The door: whatever wants a page visited puts it here. With `admit` its site is let in.
+
+    The holder of the site takes it from the inbox, or the coordinator where nobody holds it.
+    """
+    store.many(
+        PUT_INBOX,
+        [
+            (
+                one.site, one.url, one.kind, one.via, one.depth, one.party, int(one.reason),
+                one.not_before, one.weight, one.hops, admit,
+            )
+            for one in wanted
+        ],
+    )  # fmt: skip
+
+
 PUT_ROBOTS = (
     "INSERT INTO robots (authority, site_id, fetched, expires, code, failing_since, body)"
     " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (authority) DO UPDATE SET"
