@@ -79,6 +79,7 @@ format: .make/dev
 docs: .make/venv
 	@$(BIN)/python -c 'from geomi.sheet import reference; print(reference(), end="")' \
 	    > docs/reference/settings.md
+	@$(BIN)/python tests/docs/pages.py
 
 bench: .make/venv $(if $(filter peers full,$(SUITE)),.make/bench)
 	@bin/debian-packages nginx-light python3-doc postgresql-doc-15 openjdk-17-doc wget wget2

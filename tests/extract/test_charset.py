@@ -88,6 +88,82 @@ def test_xhtml_is_utf_8_unless_it_declares_otherwise() -> None:
     assert Extractor().page(PAGE, head, b"<meta charset='euc-kr'/>").charset == "utf-8"
 
 
+def test_a_meta_element_further_down_counts_where_the_bytes_need_it() -> None:
+    unseen = b"<script>'<meta charset=gbk>'</script><!-- <meta charset=gbk> -->"
+    late = b" " * 1024 + unseen + b"<META charset=big5><meta charset=gbk>"
+    page = Extractor().page(PAGE, {"content-type": "text/html"}, late + b"\xa4\xa4")
+    assert page.charset == "big5"
+    assert Extractor().page(PAGE, {"content-type": "text/html"}, late).charset == "us-ascii"
+
+
+def page_of(text: str, codec: str) -> bytes:
+    return f"<html><head><title>{text[:20]}</title></head><p>{text}</p></html>".encode(codec)
+
+
+@pytest.mark.parametrize(
+    ("label", "codec", "expected"),
+    [
+        ("utf-8", "cp949", "euc-kr"),  # impossible
+        ("euc-kr", "utf-8", "utf-8"),
+        ("ks_c_5601-1987", "utf-8", "utf-8"),
+        ("big5", "utf-8", "utf-8"),
+        ("iso-8859-1", "cp949", "windows-1252"),  # possible, as any bytes are that
+        ("gb18030", "cp949", "gb18030"),
+        ("utf-16", "utf-8", "utf-16le"),
+        ("utf-8", "utf-8", "utf-8"),
+        ("euc-kr", "cp949", "euc-kr"),
+    ],
+)
+@pytest.mark.parametrize("is_meta", [False, True])
+def test_a_label_is_obeyed_unless_the_bytes_cannot_be_that(
+    label: str, codec: str, expected: str, is_meta: bool
+) -> None:
+    if is_meta and label == "utf-16":
+        expected = "utf-8"  # what a meta element says in ASCII cannot be UTF-16
+    meta = f"<meta charset={label}>".encode() if is_meta else b""
+    head = {"content-type": "text/html" if is_meta else f"text/html; charset={label}"}
+    for length in (30, 80, len(KOREAN), 9000):
+        text = (KOREAN * 200)[:length]
+        for before in (0, 5000):
+            body = meta + b" " * before + page_of(text, codec)
+            assert Extractor().page(PAGE, head, body).charset == expected
+
+
+def test_a_character_cut_in_two_is_no_reason_to_doubt_a_label() -> None:
+    for codec, name in (("utf-8", "utf-8"), ("cp949", "euc-kr")):
+        whole = page_of(KOREAN, codec)
+        for place in range(60, 90):
+            if whole[place] < 0x80:
+                continue
+            body = whole[:place] + whole[place + 1 :]
+            head = {"content-type": f"text/html; charset={name}"}
+            assert Extractor().page(PAGE, head, body).charset == name
+            assert guess(body) == name
+            if codec == "cp949":
+                head = {"content-type": "text/html; charset=utf-8"}
+                assert Extractor().page(PAGE, head, body).charset == "euc-kr"
+
+
+def test_other_languages_keep_their_wrong_label() -> None:
+    head = {"content-type": "text/html; charset=utf-8"}
+    for text, codec in (
+        ("这是一个中文网页，没有任何标签。" * 9, "gbk"),
+        ("これは日本語のページです。" * 9, "euc_jp"),
+        ("café déjà vu " * 9, "latin-1"),
+    ):
+        assert Extractor().page(PAGE, head, page_of(text, codec)).charset == "utf-8"
+        assert guess(page_of(text, codec)) != "euc-kr"
+
+
+def test_iso_2022_kr_is_recognised_and_read() -> None:
+    body = "<title>한글 <</title><a href='한?한'>글</a>".encode("iso2022_kr")
+    for mime in ("text/html", "text/html; charset=iso-2022-kr"):
+        page = Extractor().page(PAGE, {"content-type": mime}, body)
+        assert page.charset == "replacement"
+        assert page.title == "한글 <"
+        assert [url.url for _, url in page.links] == ["http://h.test/d/%ED%95%9C?%ED%95%9C"]
+
+
 @pytest.mark.parametrize("tld", ["kr", "com", "1", ""])
 @pytest.mark.parametrize("codec", ["euc-kr", "cp949", "utf-8"])
 def test_unlabelled_korean_is_recognised(tld: str, codec: str) -> None:
@@ -120,6 +196,16 @@ def test_guessing_never_raises(body: bytes) -> None:
         ("?q=한é글", "euc-kr", "?q=%C7%D1%26%23233%3B%B1%DB"),
         ("?q=ソ", "shift_jis", "?q=%83\\"),
         ("?q=é", "windows-1252", "?q=%E9"),
+        ("?q=%C7%D1한&r=%25+a b", "euc-kr", "?q=%C7%D1%C7%D1&r=%25+a b"),  # escapes stay
+        ("?가=나&다=라?마/바", "euc-kr", "?%B0%A1=%B3%AA&%B4%D9=%B6%F3?%B8%B6/%B9%D9"),
+        ("?q=가\ud800", "euc-kr", "?q=%B0%A1%26%2365533%3B"),
+        ("?q=\ud83d\ude00", "euc-kr", "?q=%26%23128512%3B"),
+        ("?q=\U0001f600!", "euc-kr", "?q=%26%23128512%3B!"),
+        ("?q=漢字€", "euc-kr", "?q=%F9%D3%ED%AE%A2%E6"),
+        ("?q=日本", "shift_jis", "?q=%93%FA%96{"),
+        ("#?q=한", "euc-kr", ""),
+        ("?한", "euc-kr", "?%C7%D1"),
+        ("//호스트/한?한", "euc-kr", "//호스트/한?%C7%D1"),
     ],
 )
 def test_a_query_is_in_the_charset_of_its_document(text: str, charset: str, expected: str) -> None:
@@ -141,6 +227,38 @@ def test_links_have_their_path_in_utf_8_and_their_query_in_the_charset(
     page = Extractor().page(PAGE, {"content-type": f"text/html; charset={charset}"}, body)
     assert [target.url for _, target in page.links] == [f"http://h.test/d/%ED%95%9C?q={query}"]
     assert page.title == "한"
+
+
+@pytest.mark.parametrize(
+    ("href", "expected"),
+    [
+        ("한/글?한=글#한", "http://h.test/d/%ED%95%9C/%EA%B8%80?%C7%D1=%B1%DB"),
+        ("%ED%95%9C?q=%ED%95%9C한", "http://h.test/d/%ED%95%9C?q=%ED%95%9C%C7%D1"),
+        (
+            "?q=한 글&amp;r=&#44544;\"'<>",
+            "http://h.test/d/p.html?q=%C7%D1%20%B1%DB&r=%B1%DB%22%27%3C%3E",
+        ),
+        ("?q=똠é😀", "http://h.test/d/p.html?q=%8Cc%26%23233%3B%26%23128512%3B"),
+        ("http://한글.test/길?길", "http://xn--bj0bj06e.test/%EA%B8%B8?%B1%E6"),
+        ("\n ?q=\t한\n글 ", "http://h.test/d/p.html?q=%C7%D1%B1%DB"),
+    ],
+)
+def test_a_link_on_a_euc_kr_page_is_the_one_a_browser_asks_for(href: str, expected: str) -> None:
+    quoted = href.replace('"', "&quot;")
+    body = f'<a href="{quoted}">'.encode("cp949", "xmlcharrefreplace")
+    for mime in ("text/html; charset=euc-kr", "text/html"):
+        document = body if "=" in mime else b"<meta charset=ks_c_5601-1987>" + body
+        page = Extractor().page(PAGE, {"content-type": mime}, document)
+        assert [target.url for _, target in page.links] == [expected]
+
+
+def test_a_surrogate_in_a_script_is_what_a_browser_makes_of_it() -> None:
+    body = b"<script>location='?q=\\uac00\\ud800'; location.href='?r=\\ud83d\\ude00'</script>"
+    page = Extractor().page(PAGE, {"content-type": "text/html; charset=euc-kr"}, body)
+    assert [target.url.partition("?")[2] for _, target in page.links] == [
+        "q=%B0%A1%26%2365533%3B",
+        "r=%26%23128512%3B",
+    ]
 
 
 def test_iso_2022_documents_keep_their_links() -> None:

@@ -81,8 +81,14 @@ def test_the_content_type_names_type_and_charset(value: str, mime: str, charset:
         ("otherbot: nofollow, geomi: noarchive", {"noarchive"}),
         ("otherbot: nofollow\nnoarchive", {"noarchive"}),
         ("max-snippet: 5, nofollow", {"nofollow", "max-snippet: 5"}),
+        ("unavailable_after: 25-Jun-2050 15:00:00 GMT, nofollow",
+         {"unavailable_after: 25-jun-2050 15:00:00 gmt", "nofollow"}),
+        ("unavailable_after: Sat, 25 Jun 2050 15:00:00 GMT, nofollow",
+         {"unavailable_after: sat", "25 jun 2050 15:00:00 gmt", "nofollow"}),
+        ("GEOMI: nofollow\nother: noindex\n*: noarchive", {"nofollow", "noarchive"}),
+        ("noindex\ngeomi: nofollow", {"noindex", "nofollow"}),
     ],
-)
+)  # fmt: skip
 def test_x_robots_tag_holds_for_everybody_or_for_the_agent_it_names(
     value: str, expected: set[str]
 ) -> None:

@@ -58,6 +58,38 @@ def short(document: str, **settings: bool) -> list[str]:
         ("<script>location = 'x' + y; mylocation = 'z'</script>", []),
         ("<script type=application/json>{\"a\": \"location='x'\"}</script>", []),
         ("<script>location='x\\u002Dy\\/z'</script>", ["h x-y/z"]),
+        ("<meta http-equiv=refresh content='5 url=x'>", ["h x"]),
+        ("<meta http-equiv=refresh content='.5;x'>", ["h x"]),
+        ("<meta http-equiv=refresh content=' 1.5 , URL = \"x\" y'>", ["h x"]),
+        ("<meta http-equiv=refresh content='0; urls/x'><meta http-equiv=refresh content='0; u'>",
+         ["h urls/x", "h u"]),
+        ("<meta http-equiv=refresh content=';url=n'><meta http-equiv=refresh content='url=n'>", []),
+        ("<meta http-equiv=refresh content='0url=n'>", []),
+        ("<meta http-equiv=refresh content='0;url='>", []),
+        ("<img srcset='x, y 1x'><img srcset=' ,v 1x),w\t2x,,z'>",
+         ["e x", "e y", "e v", "e w", "e z"]),
+        ("<img srcset='x 100w 50h,y (1,2) 2x,z\n3x'>", ["e x", "e y", "e z"]),
+        ("<img srcset='x\u00a0y 1x'>", ["e x%C2%A0y"]),
+        ("<picture><source srcset='x 1x, y 2x' media=z><img src=w></picture>",
+         ["e x", "e y", "e w"]),
+        ("<p style='background:image-set(\"x\" 1x, url(y) 2x)'>", ["e x", "e y"]),
+        ("<img data-src=x data-srcset='y 1x, z 2x' data-original=w>",
+         ["e y", "e z", "e x", "e w"]),
+        ("<img data-src='{n}'><img data-src=true><img data-src='n m'><p data-src=n>", []),
+        ("<iframe data-src=x></iframe>", ["f x"]),
+        ("<tr data-href=x><div class=a DATA-HREF='y'><a data-href='' href=z>",
+         ["h x", "h y", "a z"]),
+        ("<div data-hrefs=n data-url=n>", []),
+        ("<img longdesc=x><bgsound src=y>", ["h x", "e y"]),
+        ("<blockquote cite=n><a ping=n href=x><q cite=n>", ["a x"]),
+        ("<iframe srcdoc='<a href=x><img src=&quot;y&quot;><title>n</title><base href=/n/>'>",
+         ["a x", "e y"]),
+        ("<iframe src=w srcdoc='<iframe srcdoc=&quot;<a href=x>&quot;></iframe><a href=y>'>",
+         ["f w", "a x", "a y"]),
+        ("<noscript><a href=x><img src=y><meta http-equiv=refresh content='0;z'></noscript>",
+         ["a x", "e y", "h z"]),
+        ("<svg><style><![CDATA[a{b:url(x)}]]></style><script><![CDATA[location='y']]></script>"
+         "<script href=z /></svg>", ["e x", "h y", "e z"]),
         ("<form action=x><input type=submit></form>", []),
         ("<a href=mailto:a@b><a href=tel:1><a href=ftp://h/><a href=data:,x><a href=about:>", []),
         ("<a href='java\nscript:void(0)'><a href=' JAVASCRIPT:x'>", []),
@@ -93,6 +125,51 @@ def test_nofollow_links_are_left_out_where_that_is_obeyed() -> None:
     assert short(document, obey_nofollow=False) == ["a x", "h y", "a z"]
 
 
+def test_links_that_are_paid_for_or_written_by_users_are_links() -> None:
+    assert short("<a rel=ugc href=x><a rel='sponsored noopener' href=y>") == ["a x", "a y"]
+    assert short("<a rel='ugc nofollow' href=x><area rel=nofollow href=y>") == []
+
+
+def test_documents_in_documents_are_read_two_deep() -> None:
+    document = "<a href=x>"
+    for _ in range(5):
+        quoted = document.replace("&", "&amp;").replace('"', "&quot;")
+        document = f'<a href="x"><iframe srcdoc="{quoted}"></iframe>'
+    assert len(short(document)) == 1
+    assert short(document.replace("href=", "ref=")) == []
+
+
+def test_an_inner_document_obeys_the_same_rules() -> None:
+    assert short("<iframe srcdoc='<a rel=nofollow href=x><a href=y>'>") == ["a y"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"refresh": "0; url=/x"}, ["h http://h.test/x"]),
+        ({"refresh": "5"}, []),
+        ({"link": '<x>; rel="next", <y>; rel=stylesheet'}, ["h x", "e y"]),
+        ({"link": '<x>; rel="alternate"; title="a, <b>; \\" c", <y>;rel="NEXT foo"'},
+         ["h x", "h y"]),
+        ({"link": "<n>; rel=preconnect, <n>, n; rel=next, <n; rel=next"}, []),
+        ({"link": '<n>; rel=next; anchor="#x"'}, []),
+        ({"link": "</한>; rel=next".encode().decode("latin-1")}, ["h http://h.test/%ED%95%9C"]),
+    ],
+)  # fmt: skip
+def test_fields_of_the_header_name_links_too(fields: dict[str, str], expected: list[str]) -> None:
+    page = Extractor().page(PAGE, HTML | fields, b"<base href=/other/><p>")
+    links = [f"{kind} {target.url.removeprefix('http://h.test/d/')}" for kind, target in page.links]
+    assert links == expected
+
+
+def test_a_link_field_names_the_canonical_url_of_any_document() -> None:
+    for mime in ("text/html", "application/pdf"):
+        head = {"content-type": mime, "link": '</c?x#y>; rel="canonical", </n>; rel=canonical'}
+        page = Extractor().page(PAGE, head, b"<p>")
+        assert page.canonical == "http://h.test/c?x"
+        assert page.links == []
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -107,6 +184,13 @@ def test_nofollow_links_are_left_out_where_that_is_obeyed() -> None:
         ("a{b:'x\n; c:url(y)}", ["y"]),
         ("a{b:my-url(x)}", []),
         ("/* url(x)", []),
+        (
+            'a{b:image-set("x" 1x, url(y) 2x, url("z") type("image/png"))} c{d:url(w)}',
+            ["x", "y", "z", "w"],
+        ),
+        ("a{b:-webkit-image-set(url(x) 1x,url( 'y' ) 2x)}", ["x", "y"]),
+        ("a{b:image-set(linear-gradient(red, blue) 1x, 'x' 2x)} c{d:'n'}", ["x"]),
+        ("a{b:my-image-set('n')} c{d:image-set('x' 1x", ["x"]),
     ],
 )
 def test_style_sheets_name_urls(text: str, expected: list[str]) -> None:

@@ -114,6 +114,16 @@ def test_nofollow_can_be_recorded_without_being_obeyed() -> None:
     assert urls(page) == ["http://h.test/d/x"]
 
 
+def test_words_about_links_and_words_about_pages_are_obeyed_apart() -> None:
+    body = b"<meta name=robots content=nofollow><a href=x><a rel=nofollow href=y>"
+    links = Extractor(obey_nofollow=False).page(PAGE, HTML, body).links
+    assert links == []
+    page = Extractor(obey_meta=False).page(PAGE, HTML, body)
+    assert urls(page) == ["http://h.test/d/x"]
+    page = Extractor(obey_meta=False).page(PAGE, HTML | {"x-robots-tag": "none"}, body)
+    assert (page.nofollow, page.noindex, len(page.links)) == (True, True, 1)
+
+
 def test_robots_words_hold_for_what_is_not_html_too() -> None:
     page = read("", {"content-type": "application/pdf", "x-robots-tag": "noarchive"})
     assert page.noarchive

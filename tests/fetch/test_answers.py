@@ -32,10 +32,12 @@ from geomi.states import Outcome
 HEADERS: dict[str, tuple[Script, Outcome, int, bytes, bytes, str]] = {
     "nothing": ([CLOSE], Outcome.H_ERR, 0, b"", b"", ""),
     "reset": ([RESET], Outcome.H_ERR, 0, b"", b"", ""),
-    "part of a status line": ([b"HTTP/1.1 2", CLOSE], Outcome.H_ERR, 0, b"", b"", ""),
+    "part of a status line": (
+        [b"HTTP/1.1 2", CLOSE], Outcome.H_SHT, 0, b"HTTP/1.1 2", b"", "disconnect",
+    ),
     "a status line alone": ([OK, CLOSE], Outcome.H_SHT, 200, OK, b"", "disconnect"),
     "lines, no blank one": (
-        [OK + b"A: b\r\nC", CLOSE], Outcome.H_SHT, 200, OK + b"A: b\r\n", b"", "disconnect",
+        [OK + b"A: b\r\nC", CLOSE], Outcome.H_SHT, 200, OK + b"A: b\r\nC", b"", "disconnect",
     ),
     "an interim answer alone": (
         [b"HTTP/1.1 103 Early\r\nA: b\r\n\r\n", CLOSE], Outcome.H_SHT, 103,
@@ -48,29 +50,43 @@ HEADERS: dict[str, tuple[Script, Outcome, int, bytes, bytes, str]] = {
     ),
     "bytes": ([b"\0\1\2" * 9, CLOSE], Outcome.H_NPR, 0, b"", b"\0\1\2" * 9, "unspecified"),
     "a blank line first": ([b"\r\n" + ABC, HANG], Outcome.H_NPR, 0, None, None, "unspecified"),
-    "a version that is none": ([b"HTTP/0.9 200 OK\r\n\r\n", CLOSE], Outcome.H_NPR, 0, b"", b"", ""),
-    "a code that is none": ([b"HTTP/1.1 abc\r\n\r\n", CLOSE], Outcome.H_NPR, 0, b"", b"", ""),
+    "a version that is none": (
+        [b"HTTP/0.9 200 OK\r\n\r\nabc", CLOSE],
+        Outcome.H_NPR, 200, b"HTTP/0.9 200 OK\r\n\r\n", b"abc", "unspecified",
+    ),
+    "a code that is none": (
+        [b"HTTP/1.1 abc\r\n\r\n", CLOSE],
+        Outcome.H_NPR, 0, b"HTTP/1.1 abc\r\n\r\n", b"", "unspecified",
+    ),
     "a code of four digits": (
         [b"HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n", KEEP],
         Outcome.H_NPR, 0, b"HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n", b"", "",
     ),
     "a line without colon": (
-        [OK + b"bad\r\n\r\nabc", CLOSE], Outcome.H_NPR, 200, OK, b"", "unspecified",
+        [OK + b"bad\r\n\r\nabc", CLOSE],
+        Outcome.H_NPR, 200, OK + b"bad\r\n\r\n", b"abc", "unspecified",
     ),
-    "two status lines": ([OK + ABC, CLOSE], Outcome.H_NPR, 200, OK, b"", "unspecified"),
+    "a line without colon, and a length": (
+        [OK + b"Content-Length: 3\r\nbad\r\n\r\nabc", KEEP],
+        Outcome.H_NPR, 200, OK + b"Content-Length: 3\r\nbad\r\n\r\n", b"abc", "",
+    ),
+    "two status lines": ([OK + ABC, CLOSE], Outcome.H_NPR, 200, OK + ABC[:-3], b"abc", ""),
     "NUL in a line": (
-        [OK + b"A: \0\r\n\r\n", CLOSE], Outcome.H_NPR, 200, OK, b"", "unspecified",
+        [OK + b"A: \0\r\n\r\n", CLOSE],
+        Outcome.H_NPR, 200, OK + b"A: \0\r\n\r\n", b"", "unspecified",
     ),
     "a length that is none": (
-        [OK + b"Content-Length: x\r\n\r\n", CLOSE], Outcome.H_NPR, 200, OK, b"", "unspecified",
+        [OK + b"Content-Length: x\r\n\r\n", CLOSE],
+        Outcome.H_NPR, 200, OK + b"Content-Length: x\r\n\r\n", b"", "unspecified",
     ),
     "two lengths": (
         [OK + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", CLOSE],
-        Outcome.H_NPR, 200, OK + b"Content-Length: 3\r\n", b"", "unspecified",
+        Outcome.H_NPR, 200, OK + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\n", b"abcd",
+        "unspecified",
     ),
     "a transfer encoding we did not ask for": (
         [OK + b"Transfer-Encoding: foo\r\n\r\nabc", CLOSE],
-        Outcome.H_NPR, 200, OK, b"", "unspecified",
+        Outcome.H_NPR, 200, OK + b"Transfer-Encoding: foo\r\n\r\n", b"abc", "unspecified",
     ),
     "control bytes in a value": (
         [OK + b"A: \x01\xff\r\nContent-Length: 0\r\n\r\n", KEEP],
@@ -213,7 +229,8 @@ def test_a_body_that_never_stalls_ends_with_the_total_time_and_is_kept(tmp_path:
 
 def test_a_header_that_never_stalls_ends_with_the_total_time(tmp_path: Path) -> None:
     capture = run(drip(Limits(idle_s=10, total_s=0.2), tmp_path, OK + b"A: "))
-    assert (capture.outcome, capture.head) == (Outcome.H_TIM, OK)
+    assert (capture.outcome, capture.truncated) == (Outcome.H_TIM, "time")
+    assert capture.head.startswith(OK + b"A: a")
 
 
 def test_a_header_line_that_never_ends_is_no_progress(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import socket
 import struct
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from geomi.errors import OperatorError
 from geomi.fetch.dns import Resolver, dns_text, literal, parse_hosts
+from geomi.fetch.guard import Guard
 from geomi.records import Answer
 
 A, CNAME, AAAA = 1, 5, 28
@@ -47,6 +49,30 @@ ZONE: dict[tuple[str, int], list[bytes] | int | None] = {
         record("loop.test", CNAME, 60, "pool.test"),
         record("pool.test", CNAME, 60, "loop.test"),
     ],
+    ("self.test", A): [record("self.test", CNAME, 60, "self.test")],
+    ("long-chain.test", A): [
+        record("long-chain.test", CNAME, 60, "c0.test"),
+        *(record(f"c{n}.test", CNAME, 60, f"c{n + 1}.test") for n in range(20)),
+        record("c20.test", A, 60, "10.0.0.1"),
+    ],
+    ("many.test", A): [record("many.test", A, 60, f"10.7.{n % 4}.{n}") for n in range(40, 0, -1)],
+    ("many.test", AAAA): [record("many.test", AAAA, 60, f"fd00::{n:x}") for n in range(20, 0, -1)],
+    ("zero.test", A): [record("zero.test", A, 0, "10.0.0.1")],
+    ("zero-alias.test", A): [
+        record("zero-alias.test", CNAME, 0, "z.test"),
+        record("z.test", A, 900, "10.0.0.1"),
+    ],
+    ("twice.test", A): [record("twice.test", A, 60, "10.0.0.1")] * 3,
+    ("half.test", A): [record("half.test", A, 90, "10.0.0.1")],
+    ("half.test", AAAA): 2,
+    ("liar.test", A): [
+        record("liar.test", A, 60, lie)
+        for lie in ("127.0.0.1", "0.0.0.0", "169.254.169.254", "10.0.0.1", "93.184.215.14")
+    ],
+    ("liar.test", AAAA): [
+        record("liar.test", AAAA, 60, lie) for lie in ("::1", "::ffff:127.0.0.1", "fe80::1")
+    ],
+    ("stranger.test", A): [record("other.test", A, 60, "10.0.0.1")],
     ("none.test", A): 3,
     ("none.test", AAAA): 3,
     ("broken.test", A): 2,
@@ -137,10 +163,42 @@ def test_a_chain_of_aliases_is_followed_and_strangers_in_the_answer_are_not_beli
     assert answer.ttl_s == 50
 
 
-def test_a_chain_that_loops_ends() -> None:
-    (answer,) = ask("loop.test")
+@pytest.mark.parametrize("name", ["loop.test", "self.test", "long-chain.test", "stranger.test"])
+def test_a_chain_that_loops_or_leads_nowhere_ends(name: str) -> None:
+    (answer,) = ask(name)
     assert answer.addresses == ()
     assert answer.error
+
+
+def test_very_many_addresses_of_both_families_are_all_there_in_order() -> None:
+    (answer,) = ask("many.test")
+    assert len(answer.addresses) == 60
+    parsed = [ipaddress.ip_address(address) for address in answer.addresses]
+    assert parsed == sorted(parsed, key=lambda address: (address.version, int(address)))
+
+
+def test_a_lifetime_of_nothing_is_raised_to_the_floor() -> None:
+    for answer in ask("zero.test", "zero-alias.test"):
+        assert (answer.addresses, answer.ttl_s) == (("10.0.0.1",), 30)
+
+
+def test_an_address_that_is_said_twice_is_one() -> None:
+    assert ask("twice.test")[0].addresses == ("10.0.0.1",)
+
+
+def test_one_family_is_enough_where_the_other_fails() -> None:
+    (answer,) = ask("half.test")
+    assert (answer.addresses, answer.ttl_s, answer.error) == (("10.0.0.1",), 90, "")
+
+
+def test_lies_are_passed_on_and_the_guard_refuses_them() -> None:
+    (answer,) = ask("liar.test")
+    assert set(answer.addresses) == {
+        "0.0.0.0", "10.0.0.1", "93.184.215.14", "127.0.0.1", "169.254.169.254", "::1", "fe80::1",
+        "::ffff:127.0.0.1",
+    } or "::ffff:7f00:1" in answer.addresses  # fmt: skip
+    guard = Guard()
+    assert [a for a in answer.addresses if not guard.refusal(a)] == ["93.184.215.14"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +26,20 @@ CLOSE, KEEP, HANG, RESET, DRIP = "close", "keep", "hang", "reset", "drip"
 OK = b"HTTP/1.1 200 OK\r\n"
 ABC = OK + b"Content-Length: 3\r\n\r\nabc"
 
-Script = Sequence[bytes | str]
+Script = Iterable[bytes | str]
+
+
+@dataclass(frozen=True)
+class Endless:
+    """A script that begins with one thing and goes on with another for ever."""
+
+    start: bytes
+    then: bytes
+
+    def __iter__(self) -> Iterator[bytes | str]:
+        yield self.start
+        while True:
+            yield self.then
 
 
 @dataclass
@@ -54,7 +67,7 @@ class Wire:
 
 @asynccontextmanager
 async def serving(
-    *scripts: Script, tls: bool = False, address: str = "127.0.0.1"
+    *scripts: Script, tls: bool | str = False, address: str = "127.0.0.1", client_ca: str = ""
 ) -> AsyncIterator[Wire]:
     """Answers the n-th request with the n-th script; the last one serves all that follow."""
     wire = Wire(port=0, scheme="https" if tls else "http", address=address)
@@ -96,7 +109,10 @@ async def serving(
     context = None
     if tls:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(CERTIFICATE)
+        context.load_cert_chain(CERTIFICATE if tls is True else tls)
+        if client_ca:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(client_ca)
     server = await asyncio.start_server(talk, address, 0, ssl=context)
     wire.port = server.sockets[0].getsockname()[1]
     try:

@@ -25,8 +25,11 @@ _TAGS = (
 class Naive:
     def __init__(
         self, world, *, scope="site", robots=True, requisites=True, sitemaps=False, at=0.0,
-        agent="geomi",
+        agent="geomi", reader=None, traps=True,
     ):  # fmt: skip
+        """`reader` takes (url, fields of the head, body) and gives (kind, URL); None: our own."""
+        self.reader = reader
+        self.traps = traps
         self.world: World = world
         self.scope = scope
         self.robots = robots
@@ -54,7 +57,11 @@ class Naive:
             outcome, to, links = self._visit(url)
             found[url] = outcome
             waiting += [to] if to else []
-            waiting += [link for kind, link in links if kind != "e" or self.requisites]
+            waiting += [
+                link
+                for kind, link in links
+                if (kind != "e" or self.requisites) and (self.traps or not self.world.trap(link))
+            ]
             host = urlsplit(url).netloc
             if self.sitemaps and host not in mapped:
                 mapped.add(host)
@@ -66,7 +73,7 @@ class Naive:
         if self.scope == "site":
             return parts.netloc
         if self.scope == "domain":
-            return _SUFFIXES.privatesuffix(parts.hostname)
+            return _SUFFIXES.privatesuffix(parts.hostname) or parts.hostname
         return url.partition("?")[0].rpartition("/")[0] + "/"
 
     def _inside(self, url, place):
@@ -75,17 +82,22 @@ class Naive:
     def _answer(self, url):
         parts = urlsplit(url)
         target = parts.path + (f"?{parts.query}" if parts.query else "")
-        return self.world.answer(parts.netloc, target, at=self.at)
+        return self.world.answer(parts.netloc, target, scheme=parts.scheme, at=self.at)
 
     def _visit(self, url):
         parts = urlsplit(url)
-        addresses, _ = self.world.resolve(parts.hostname)
+        literal = parts.netloc[0] == "[" or parts.hostname.replace(".", "").isdigit()
+        addresses, _ = ((parts.hostname,), 0) if literal else self.world.resolve(parts.hostname)
         if not addresses:
             return "noIP", "", []
         if addresses[0].startswith("127.127."):
             return "cErr", "", []
-        if self.robots and not self._allowed(parts):
-            return "deny", "", []
+        if self.robots and parts.path != "/robots.txt":
+            rules = self._rules(parts)
+            if isinstance(rules, str):
+                return rules, "", []
+            if not self._allowed(parts, rules):
+                return "deny", "", []
         answer = self._answer(url)
         if answer.fault:
             return answer.fault, "", []
@@ -94,6 +106,9 @@ class Naive:
             return "code", self._url(url, headers["Location"]), []
         if answer.status != 200:
             return "code", "", []
+        if self.reader:
+            fields = {name.lower(): value for name, value in answer.headers}
+            return "OK", "", self.reader(url, fields, answer.body)
         kind, _, label = headers["Content-Type"].partition("; charset=")
         if kind == "text/css":
             found = _CSS.findall(answer.body.decode())
@@ -127,28 +142,45 @@ class Naive:
 
     @staticmethod
     def _url(base, ref):
-        return quote(urljoin(base, ref), safe="/:?&=%.-_~")
+        return quote(urljoin(base, ref), safe="/:?&=%.-_~[]")
 
-    def _allowed(self, parts):
-        if parts.path == "/robots.txt":
-            return True
-        if parts.netloc not in self.rules:
-            self.rules[parts.netloc] = self._read_rules(parts.netloc)
-        rules = self.rules[parts.netloc]
+    def _rules(self, parts):
+        """Rules; True or False for all or nothing; a network state if robots.txt has one."""
+        base = f"{parts.scheme}://{parts.netloc}"
+        if base not in self.rules:
+            self.rules[base] = self._read_rules(base)
+        return self.rules[base]
+
+    @staticmethod
+    def _allowed(parts, rules):
         if isinstance(rules, bool):
             return rules
         target = parts.path + (f"?{parts.query}" if parts.query else "")
         best = max(((len(p), allow) for allow, p, rx in rules if rx.match(target)), default=(0, 1))
         return bool(best[1])
 
-    def _read_rules(self, host):
-        answer = self.world.answer(host, "/robots.txt", at=self.at)
-        if answer.status >= 500:
+    def _read_rules(self, base):
+        url = f"{base}/robots.txt"
+        for _ in range(6):
+            answer = self._answer(url)
+            if answer.fault:
+                return answer.fault
+            fields = dict(answer.headers)
+            if "Location" not in fields:
+                break
+            url = fields["Location"]
+        else:
+            return True
+        if answer.status >= 500 or answer.status == 429:
             return False
         if answer.status >= 400:
             return True
+        body = answer.body
+        if fields.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        text = body[:512_000].decode("latin-1").removeprefix("ï»¿")
         groups, agents, fresh = {}, [], True
-        for line in answer.body.decode().splitlines():
+        for line in re.split("[\r\n]+", text):
             name, _, value = (part.strip() for part in line.partition("#")[0].partition(":"))
             if name.lower() == "user-agent":
                 agents = [*([] if fresh else agents), value.lower()]
@@ -164,7 +196,7 @@ class Naive:
         return groups.get(self.agent, groups.get("*", []))
 
     def _mapped(self, host):
-        answer = self.world.answer(host, "/robots.txt", at=self.at)
+        answer = self._answer(f"http://{host}/robots.txt")
         if answer.status != 200 or self._visit(f"http://{host}/robots.txt")[0] != "OK":
             return []
         waiting = re.findall(r"Sitemap: (\S+)", answer.body.decode())

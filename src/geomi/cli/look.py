@@ -75,7 +75,7 @@ def status(collection: CollectionPath, as_json: AsJson = False) -> int:
 def standing_facts(store: Store, settings: Settings, *, now: float) -> dict[str, Any]:
     """Counters, not counts: the same cost for a thousand pages and for ten million."""
     from geomi.cluster import tables
-    from geomi.cluster.coordinator import standing
+    from geomi.cluster.standing import standing
 
     at = standing(store, patience_s=settings.crawl.patience, now=now)
     files = store.one(

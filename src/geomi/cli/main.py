@@ -8,7 +8,7 @@ import sys
 import typer
 
 from geomi import __version__
-from geomi.cli import crawl, explain, look, seeds
+from geomi.cli import crawl, demo, explain, flow, look, seeds
 from geomi.errors import GeomiError, OperatorError, ResourceError
 
 app = typer.Typer(
@@ -38,6 +38,8 @@ def _root(
 
 crawl.register(app)
 look.register(app)
+demo.register(app)
+flow.register(app)
 app.add_typer(seeds.app, name="seeds", help="Where parties start.")
 app.add_typer(explain.app, name="explain", help="Why geomi does what it does with a URL.")
 
@@ -65,6 +67,8 @@ def run(words: list[str]) -> int:
         return 1
     except GeomiError as error:
         print(f"geomi: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
         return 1
     except BrokenPipeError:  # `geomi pages … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from geomi.cli.output import human_bytes
 from geomi.cluster import tables
-from geomi.cluster.coordinator import Standing
+from geomi.cluster.standing import Standing
 from geomi.config import Settings
 from geomi.store import Store
 

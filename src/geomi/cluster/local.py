@@ -15,14 +15,16 @@ import msgspec
 from geomi.archive.files import Lock, RealFiles
 from geomi.cluster import tables
 from geomi.cluster.collection import Collection
-from geomi.cluster.coordinator import Coordinator, Standing, must_have_seeds
+from geomi.cluster.coordinator import Coordinator, must_have_seeds
 from geomi.cluster.ledger import Ledger
+from geomi.cluster.standing import Standing
 from geomi.config import Settings
-from geomi.errors import OperatorError
+from geomi.errors import OperatorError, ResourceError
 from geomi.seeds.lists import Seed
 from geomi.store import Store
 
 _STEP_S = 0.1
+_PAUSE_S = 1.0  # between looks at a disk that was full
 _STOP_S = 30.0  # agents that have not ended by then are killed; nothing committed is lost
 _BACKOFF_MAX_S = 30.0
 
@@ -111,12 +113,18 @@ class LocalEngine:
             self._stop_all()
             for number, handler in before.items():
                 signal.signal(number, handler)
-        self.recover()
-        while coordinator.step(run=run, now=time.time()):
-            pass
-        standing = coordinator.standing(now=time.time())
-        state = "stopped" if why or standing.pending else "done"
-        coordinator.end(run, state, why or ("patience" if standing.pending else ""), now=time.time())
+        try:
+            self.recover()
+            while coordinator.step(run=run, now=time.time()):
+                pass
+            standing = coordinator.standing(now=time.time())
+            state = "stopped" if why or standing.pending else "done"
+            left = why or ("patience" if standing.pending else "")
+            coordinator.end(run, state, left, now=time.time())
+        except ResourceError as error:  # the next crawl mends what is left open
+            self._warn(str(error))
+            why = why or "disk"
+            standing = coordinator.standing(now=time.time())
         return Ending(
             run=run, why=why, standing=standing, seconds=time.monotonic() - began,
             restarts=self._restarts,
@@ -156,12 +164,21 @@ class LocalEngine:
         crawl = self._settings.crawl
         coordinator = self._coordinator
         base = coordinator.standing(now=time.time())
+        complaint = ""
         while True:
             if self._interrupts:
                 return "interrupted"
-            self._keep_alive(run)
-            busy = coordinator.step(run=run, now=time.time())
-            standing = coordinator.standing(now=time.time())
+            try:
+                self._keep_alive(run)
+                busy = coordinator.step(run=run, now=time.time())
+                standing = coordinator.standing(now=time.time())
+            except ResourceError as error:  # agents pause for the same reason; all go on together
+                if str(error) != complaint:
+                    complaint = str(error)
+                    self._warn(f"pauses: {error}")
+                time.sleep(_PAUSE_S)
+                continue
+            complaint = ""
             self._told(standing)
             if coordinator.is_over(standing) and not busy:
                 return ""

@@ -375,6 +375,9 @@ class Shell:
                     break
                 except ResourceError as error:
                     self._complain(error)
+                    if self._stop_asked:  # what is not written is wanted again by the next crawl
+                        self._fail(error)
+                        return
                     await asyncio.sleep(_RETRY_S)
             self._told = ""
             self._step(partial(then, result))

@@ -15,8 +15,9 @@ from geomi.extract.labels import codec_of, encoding_of
 
 #: More text than this makes no guess better; chardetng reads some 50 MB/s.
 _GUESS_BYTES = 1 << 20
-#: Where a label is doubted: so much from the first byte that is not ASCII. (2 us a page.)
+#: Where a label is doubted: so much from near the first byte that is not ASCII. (1 us a page.)
 _WINDOW_BYTES = 4096
+_MORE_BYTES = 1024
 _WORDS = re.compile(rb"(?:[\x81-\xfe][\x41-\xfe])++")
 #: Korean puts blanks between words, Chinese and Japanese do not.
 _LETTERS_A_WORD = 6
@@ -60,7 +61,12 @@ def doubted(body: bytes, named: str, *, tld: str = "") -> str:
     start = 0
     while body[start : start + _WINDOW_BYTES].isascii():
         start += _WINDOW_BYTES
-    looks_utf8 = is_strict(body[start : start + 2 * _WINDOW_BYTES], "utf-8", is_part=True)
+    window = body[start : start + _WINDOW_BYTES + _MORE_BYTES]
+    looks_utf8 = True
+    try:
+        window.decode()
+    except UnicodeDecodeError as error:
+        looks_utf8 = error.start > len(window) - 4  # a character is cut at its end
     if named == "utf-8":
         if looks_utf8:
             return named

@@ -44,7 +44,7 @@ _CANDIDATE = re.compile(
     r"[ \t\n\r\f,]++|([^ \t\n\r\f,][^ \t\n\r\f]*+)(?:(?<=,)|(?:[^,(]|\([^)]*+\)?+)*+)"
 )
 #: What scripts that load late put into data attributes instead of an address.
-_NO_ADDRESS = re.compile(r"[\s{}<>\[\]]|(?i:true|false|auto|none|null|undefined|[0-9]*)\Z")
+_NO_ADDRESS = re.compile(r"[\s{}<>\[\]]|\A(?i:true|false|auto|none|null|undefined|[0-9]*)\Z")
 #: Documents inside documents inside documents are not read.
 _MOST_INNER = 2
 

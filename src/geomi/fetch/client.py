@@ -5,7 +5,6 @@ Constant options are set once a handle; what one page costs is the target, one a
 
 from __future__ import annotations
 
-import socket
 import ssl
 import time
 from asyncio import AbstractEventLoop, Handle, TimerHandle
@@ -17,17 +16,22 @@ from typing import Any, Self
 import pycurl
 
 from geomi.errors import OperatorError
+from geomi.fetch import access as special
+from geomi.fetch.access import Access
 from geomi.fetch.limits import Limits
-from geomi.fetch.reply import Reply, Room, status_of
+from geomi.fetch.raw import Raw
+from geomi.fetch.reply import Reply, Room
 from geomi.fetch.request import Fetch, block, bracketed, is_askable, merged, opening, own_lines
+from geomi.fetch.slot import Key, Slot
 from geomi.fetch.sockets import Sockets
-from geomi.fetch.verdict import Failure, Verdict, judge
+from geomi.fetch.verdict import Failure
 from geomi.records import Capture
 from geomi.states import Outcome
 
 __all__ = ["Client", "Fetch", "ca_bundle"]
 
-_FINE = Verdict(outcome=Outcome.OK)
+_ODD_PAGES = 10_000  # remembered; 200 bytes each
+_RAW_BYTES = 64 * 1024
 
 
 def ca_bundle() -> str:
@@ -37,51 +41,6 @@ def ca_bundle() -> str:
         if path and Path(path).is_file():
             return path
     return ""
-
-
-class _Slot:
-    """One easy handle, used again and again, and the reply it is filling."""
-
-    __slots__ = (
-        "address", "curl", "custom", "fetch", "fresh", "key", "overdue", "progress", "refused",
-        "reply", "request", "seen", "since", "sockets", "started",
-    )  # fmt: skip
-
-    def __init__(self, curl: Any, reply: Reply, sockets: Sockets) -> None:
-        self.curl = curl
-        self.sockets = sockets
-        self.fresh: socket.socket | None = None  # given to libcurl, which makes a duplicate
-        self.reply = reply
-        self.key: tuple[str, str, int, str] | None = None  # what URL and CONNECT_TO are set to
-        self.address = ""
-        self.custom = False  # HTTPHEADER differs from the client's own lines
-        self.fetch: Fetch | None = None  # None: free
-        self.request = b""
-        self.refused = ""
-        self.overdue = False  # total_s is over
-        self.started = 0.0  # UTC
-        self.since = 0.0  # loop time
-        self.seen = 0.0  # loop time at which the sweep last saw something new
-        self.progress = -1
-
-    def open_socket(self, _purpose: int, peer: Any) -> Any:
-        """libcurl asks for a socket: only one to the checked address is given."""
-        address = peer.addr[0]
-        if isinstance(address, bytes):
-            address = address.decode("ascii", "replace")
-        if address != self.address:
-            self.refused = f"socket to {address} refused: {self.address} was checked"
-            return pycurl.SOCKET_BAD
-        self.fresh = socket.socket(peer.family, peer.socktype, peer.protocol)
-        return self.fresh
-
-    def on_socket(self, fd: int, _purpose: int) -> int:
-        """libcurl has its duplicate."""
-        if self.fresh is not None:
-            self.fresh.close()
-            self.fresh = None
-        self.sockets.is_new(fd)
-        return int(pycurl.SOCKOPT_OK)
 
 
 class Client:
@@ -113,9 +72,11 @@ class Client:
         self._own_bytes = merged(self._own, ())
         self._tail = block(self._own_bytes)
         # Free slots by what they are set to. Filled by _settle, emptied by _slot.
-        self._free: dict[tuple[str, str, int, str] | None, list[_Slot]] = {}
-        self._slots: dict[Any, _Slot] = {}  # every slot by its easy handle
-        self._busy: dict[int, _Slot] = {}  # by ticket
+        self._free: dict[Key | None, list[Slot]] = {}
+        self._slots: dict[Any, Slot] = {}  # every slot by its easy handle
+        self._busy: dict[int, Slot] = {}  # by ticket
+        # What libcurl gave up on and dropped: read as it comes when it is asked for again.
+        self._odd: dict[tuple[str, str, int, str], None] = {}
         self._waiting: deque[Fetch] = deque()  # started while all connections were busy
         self._timer: TimerHandle | None = None
         self._timer_at = 0.0
@@ -153,20 +114,27 @@ class Client:
             self._waiting.append(fetch)
             return
         if not is_askable(fetch):
-            self._loop.call_soon(self._refuse, fetch, "no URL that can be asked for")
+            self._loop.call_soon(self._refuse, fetch, Outcome.BAD, "no URL that can be asked for")
+            return
+        if fetch.access is not None and not special.is_reachable(fetch.access):
+            self._loop.call_soon(self._refuse, fetch, Outcome.C_ERR, "the proxy has no address")
             return
         slot = self._slot(fetch)
         slot.curl.setopt(pycurl.REQUEST_TARGET, fetch.target)
         tail = self._tail
-        if fetch.headers or slot.custom:
-            lines = merged(self._own, fetch.headers)
+        if fetch.headers or fetch.access is not None or slot.custom:
+            lines = self._lines(fetch)
             slot.curl.setopt(pycurl.HTTPHEADER, lines)
-            slot.custom = bool(fetch.headers)
-            tail = block(lines)
-        slot.request = opening(fetch) + tail
+            slot.custom = bool(fetch.headers) or fetch.access is not None
+            tail = block(lines if fetch.access is None else special.withheld(lines))
+        slot.request = b"GET %b HTTP/1.1\r\n%b%b" % (fetch.target.encode(), slot.host_line, tail)
+        if self._odd and _page(fetch) in self._odd:
+            slot.raw = Raw(self._limits.spool_bytes, head_limit=self._limits.head_bytes)
+            slot.curl.setopt(pycurl.CONNECT_ONLY, 1)
+            slot.curl.setopt(pycurl.FRESH_CONNECT, 1)
         slot.fetch = fetch
+        slot.asked = slot.again = slot.overdue = slot.is_odd = False
         slot.refused = ""
-        slot.overdue = False
         slot.started = self._clock()
         slot.since = slot.seen = self._loop.time()
         slot.progress = -1
@@ -203,9 +171,13 @@ class Client:
         self._multi.close()
         self._sockets.close()
 
-    def _slot(self, fetch: Fetch) -> _Slot:
+    def _lines(self, fetch: Fetch) -> list[bytes]:
+        extra = special.lines(fetch.access) if fetch.access is not None else ()
+        return merged(self._own, (*fetch.headers, *extra))
+
+    def _slot(self, fetch: Fetch) -> Slot:
         """A free handle, if possible one that is already set to this origin and address."""
-        key = (fetch.scheme, fetch.host, fetch.port, fetch.address)
+        key = (fetch.scheme, fetch.host, fetch.port, fetch.address, fetch.access)
         same = self._free.get(key)
         if same:
             slot = same.pop()
@@ -213,50 +185,35 @@ class Client:
                 del self._free[key]
             return slot
         if len(self._slots) < self._connections:
-            slot = self._new_slot()
+            slot = self._new_slot(fetch.access)
         else:
             other = next(iter(self._free))  # longest unused kind first
             slots = self._free[other]
             slot = slots.pop()
             if not slots:
                 del self._free[other]
-        slot.key = key
-        slot.address = fetch.address
+            if slot.access != fetch.access:
+                slot.curl.reset()
+                self._prepare(slot, fetch.access)
+        slot.aim(key)
         slot.curl.setopt(pycurl.URL, f"{fetch.scheme}://{bracketed(fetch.host)}:{fetch.port}/")
         # libcurl reuses a connection only for the same host, port *and* connect-to address.
         slot.curl.setopt(pycurl.CONNECT_TO, [f"::{bracketed(fetch.address)}:{fetch.port}"])
         return slot
 
-    def _new_slot(self) -> _Slot:
+    def _new_slot(self, access: Access | None) -> Slot:
         curl = pycurl.Curl()
-        reply = Reply(self._room)
-        slot = _Slot(curl, reply, self._sockets)
-        options: list[tuple[int, Any]] = [
-            (pycurl.HEADERFUNCTION, reply.line),
-            (pycurl.WRITEFUNCTION, reply.add),
-            (pycurl.OPENSOCKETFUNCTION, slot.open_socket),
-            (pycurl.SOCKOPTFUNCTION, slot.on_socket),
-            (pycurl.HTTPHEADER, self._own_bytes),
-            (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),
-            (pycurl.HTTP09_ALLOWED, 1),  # so that what is not HTTP is seen, and kept
-            (pycurl.HTTP_CONTENT_DECODING, 0),
-            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
-            (pycurl.FOLLOWLOCATION, 0),
-            (pycurl.PROXY, ""),
-            (pycurl.NOPROXY, "*"),
-            (pycurl.NETRC, 0),
-            (pycurl.NOSIGNAL, 1),
-            (pycurl.TCP_NODELAY, 1),
-            (pycurl.CONNECTTIMEOUT_MS, int(self._limits.connect_s * 1000)),
-            (pycurl.SSL_VERIFYPEER, 1),
-            (pycurl.SSL_VERIFYHOST, 2),
-        ]
-        if self._ca_file:
-            options.append((pycurl.CAINFO, self._ca_file))
-        for option, value in options:
-            curl.setopt(option, value)
+        slot = Slot(curl, Reply(self._room), self._sockets)
+        self._prepare(slot, access)
         self._slots[curl] = slot
         return slot
+
+    def _prepare(self, slot: Slot, access: Access | None) -> None:
+        options = [*slot.constants(self._limits, self._ca_file), *special.options(access)]
+        for name, value in options:
+            slot.curl.setopt(getattr(pycurl, name), value)
+        slot.curl.setopt(pycurl.HTTPHEADER, self._own_bytes)
+        slot.custom = False
 
     def _on_timer(self, wait_ms: int) -> None:
         """libcurl wants to be called in so many ms (-1: not at all). Earlier does no harm."""
@@ -287,16 +244,21 @@ class Client:
 
     def _pump(self) -> None:
         """Settle what ended; let libcurl begin what that started."""
-        multi = self._multi
+        multi, slots = self._multi, self._slots
         self._pumping = True
         try:
             while not self._closed:
                 left, fine, failed = multi.info_read()
                 # `done` may abort, and start anew with the same handle: look at the fetch as well.
-                ended = [(self._slots[curl], 0, "") for curl in fine]
-                ended += [(self._slots[curl], error, said) for curl, error, said in failed]
-                for slot, fetch, error, said in [(s, s.fetch, e, said) for s, e, said in ended]:
-                    if fetch is not None and slot.fetch is fetch:
+                ended = [(slot, slot.fetch, 0, "") for slot in map(slots.__getitem__, fine)]
+                for curl, error, said in failed:
+                    ended.append((slots[curl], slots[curl].fetch, error, said))
+                for slot, fetch, error, said in ended:
+                    if fetch is None or slot.fetch is not fetch:
+                        continue
+                    if slot.raw is not None and not error:
+                        self._ask_raw(slot)
+                    else:
                         self._settle(slot, error, said)
                 if left or self._closed:
                     continue
@@ -315,12 +277,11 @@ class Client:
         self._sweeper = None
         now = self._loop.time()
         for slot in list(self._busy.values()):
-            reply = slot.reply
-            progress = len(reply.lines) + reply.got
+            progress = slot.arrived()
             if progress != slot.progress:
                 slot.progress, slot.seen = progress, now
             elif now - slot.seen >= self._limits.idle_s:
-                if not slot.curl.getinfo(pycurl.REQUEST_SIZE):
+                if not slot.asked:
                     slot.seen = now  # still connecting: libcurl ends that after connect_s
                 else:
                     self._settle(slot, Failure.TIMED_OUT, "no data in time")
@@ -331,66 +292,85 @@ class Client:
         if self._busy and self._sweeper is None:
             self._sweeper = self._loop.call_later(self._tick_s, self._sweep)
 
-    def _settle(self, slot: _Slot, error: int, message: str) -> None:
+    def _settle(self, slot: Slot, error: int, said: str) -> None:
         """A fetch has ended, well or badly: hand its Capture over, take the next that waits."""
-        fetch, reply = slot.fetch, slot.reply
+        fetch = slot.fetch
         if fetch is None:
             return
-        body, spool = reply.end()
-        head, request = reply.head, slot.request
-        code = status_of(head)
-        if not error and code == 200 and reply.whole and not reply.truncated:
-            verdict, detail = _FINE, reply.detail
-        else:
-            asked = bool(slot.curl.getinfo(pycurl.REQUEST_SIZE))
-            if not asked:
-                request = b""  # never connected, so never sent
-            verdict = judge(
-                reply, code, error=error, said=slot.refused or message,
-                asked=asked, overdue=slot.overdue,
-            )  # fmt: skip
-            detail = verdict.detail
-        started = slot.started
+        certificate = slot.curl.getinfo(pycurl.SSL_VERIFYRESULT) if error else 0
+        capture = slot.capture(fetch, error, said, certificate=certificate, now=self._clock())
+        if slot.is_odd:
+            self._odd[_page(fetch)] = None
+            if len(self._odd) > _ODD_PAGES:
+                del self._odd[next(iter(self._odd))]
+        elif slot.raw is not None and capture.outcome is not Outcome.H_NPR:
+            self._odd.pop(_page(fetch), None)
         self._release(slot)
-        reply.begin()
+        slot.reply.begin()
         self._next()
-        self._done(
-            Capture(
-                ticket=fetch.ticket,
-                url=fetch.url,
-                address=fetch.address,
-                started=started,
-                ended=self._clock(),
-                outcome=verdict.outcome,
-                code=code,
-                request=request,
-                head=head,
-                body=body,
-                spool=spool,
-                truncated=verdict.truncated,
-                detail=detail,
-            )
-        )
+        self._done(capture)
 
-    def _release(self, slot: _Slot) -> None:
+    def _ask_raw(self, slot: Slot) -> None:
+        """Connected, and libcurl does no more than TLS: send the request, read what comes."""
+        fetch, raw = slot.fetch, slot.raw
+        assert fetch is not None and raw is not None
+        request = opening(fetch) + block([*self._lines(fetch), b"Connection: close"])
+        slot.asked = True
+        try:
+            if slot.curl.send(request) != len(request):
+                raise BlockingIOError
+        except (BlockingIOError, pycurl.error):
+            self._settle(slot, Failure.SEND, "the request could not be sent")
+            return
+        raw.fd = slot.curl.getinfo(pycurl.ACTIVESOCKET)
+        self._loop.add_reader(raw.fd, self._on_raw, slot, raw)
+
+    def _on_raw(self, slot: Slot, raw: Raw) -> None:
+        while slot.raw is raw:
+            try:
+                data = slot.curl.recv(_RAW_BYTES)
+            except BlockingIOError:
+                return
+            except pycurl.error as error:
+                self._settle(slot, *error.args)
+                return
+            if not data or raw.take(data):
+                self._settle(slot, Failure.NONE, "")
+
+    def _release(self, slot: Slot) -> None:
         """Out of libcurl, back among the free. What was not whole loses its connection."""
         assert slot.fetch is not None
+        raw = slot.raw
+        if raw is not None and raw.fd >= 0:
+            self._loop.remove_reader(raw.fd)
         self._multi.remove_handle(slot.curl)
+        if raw is not None:
+            slot.raw = None
+            slot.curl.setopt(pycurl.CONNECT_ONLY, 0)
+            slot.curl.setopt(pycurl.FRESH_CONNECT, 0)
         del self._busy[slot.fetch.ticket]
         slot.fetch = None
-        self._free.setdefault(slot.key, []).append(slot)
+        same = self._free.get(slot.key)
+        if same is None:
+            self._free[slot.key] = [slot]
+        else:
+            same.append(slot)
 
     def _next(self) -> None:
         if self._waiting and len(self._busy) < self._connections:
             self.start(self._waiting.popleft())
 
-    def _refuse(self, fetch: Fetch, why: str) -> None:
+    def _refuse(self, fetch: Fetch, outcome: Outcome, why: str) -> None:
         if self._closed:
             return
         now = self._clock()
         self._done(
             Capture(
                 ticket=fetch.ticket, url=fetch.url, address="", started=now, ended=now,
-                outcome=Outcome.BAD, detail=why,
+                outcome=outcome, detail=why,
             )
         )  # fmt: skip
+
+
+def _page(fetch: Fetch) -> tuple[str, str, int, str]:
+    return fetch.scheme, fetch.host, fetch.port, fetch.target

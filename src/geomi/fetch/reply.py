@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from geomi.fetch.limits import Limits
+from geomi.fetch.raw import is_all, split
 from geomi.records import Spool
 
 #: Returned to the HTTP client: stop here, close the connection.
@@ -45,6 +46,9 @@ def tidy(lines: list[bytes]) -> tuple[bytes, bool]:
     by the client, so its line is renamed (docs/design/spine.md, "Chunked bodies").
     """
     start, whole = 0, False
+    usual = lines[-1] == b"\r\n" and lines[0].startswith(b"HTTP/1.1 200 ")
+    if usual and lines.index(b"\r\n") == len(lines) - 1:  # 0.4 us sooner
+        return _renamed(b"".join(lines)), True
     for at, line in enumerate(lines):
         if line != b"\r\n" and line != b"\n":
             continue
@@ -58,10 +62,13 @@ def tidy(lines: list[bytes]) -> tuple[bytes, bool]:
     else:
         # A 1xx block and nothing after it: what came is kept, but it is no whole answer.
         lines = lines[start:] if start < len(lines) else lines
-    head = b"".join(lines)
+    return _renamed(b"".join(lines)), whole
+
+
+def _renamed(head: bytes) -> bytes:
     if b"\ntransfer-encoding" in head.lower():
-        head = _TRANSFER.sub(_RENAMED, head)
-    return head, whole
+        return _TRANSFER.sub(_RENAMED, head)
+    return head
 
 
 @dataclass(slots=True)
@@ -78,7 +85,7 @@ class Reply:
 
     __slots__ = (
         "_block", "_file", "_held", "_limit", "_parts", "_path", "_payload", "_room", "_soft",
-        "detail", "got", "head", "head_cut", "line", "lines", "truncated", "whole",
+        "all_came", "detail", "got", "head", "head_cut", "line", "lines", "truncated", "whole",
     )  # fmt: skip
 
     def __init__(self, room: Room) -> None:
@@ -97,6 +104,7 @@ class Reply:
         self.head = b""  # set with the first body byte, or by end()
         self.whole = False
         self.head_cut = False  # it was longer than the limit
+        self.all_came = False  # of what take_raw() was given, by its own word
         self.got = 0  # bytes of body kept
         self.truncated = ""
         self.detail = ""
@@ -142,6 +150,20 @@ class Reply:
             block_sha1=self._block.digest(),
         )
         return b"".join(self._parts), spool
+
+    def take_raw(self, raw: bytes) -> None:
+        """All that came, in place of the lines: an answer that is not HTTP, or not wholly."""
+        limit = self._room.limits.head_bytes
+        head, body = split(raw)
+        if len(head) > limit:
+            head, body = head[:limit], b""
+            self.truncated = "length"
+        self.lines.clear()
+        self.head, self.whole = head, False
+        self._parts = [body] if body else []
+        self.got = len(body)
+        self._count(self.got - self._held)
+        self.all_came = is_all(head, body)
 
     def _behead(self) -> None:
         if self.lines:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_TARGET = re.compile(r"/[\x21-\x7e]*")
-_HOST = re.compile(r"[\x21-\x7e]+")
+from geomi.fetch.access import Access
+
 _HEADER = re.compile(
     r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*"
     r"([\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)[\t ]*"
@@ -31,14 +31,22 @@ class Fetch:
     target: str  # path?query, exactly as it goes into the request line
     address: str  # checked; the socket goes there and nowhere else
     headers: tuple[str, ...] = ()  # "Name: value", in addition; one of ours is replaced
+    access: Access | None = None  # of the site, where it is special
 
 
 def is_askable(fetch: Fetch) -> bool:
     """False if the parts could not stand in a request (or would smuggle something into it)."""
-    return bool(
+    target, host = fetch.target, fetch.host
+    return (
         fetch.scheme in _DEFAULT_PORTS
-        and _TARGET.fullmatch(fetch.target)
-        and _HOST.fullmatch(fetch.host)
+        and target.startswith("/")
+        and target.isascii()
+        and target.isprintable()
+        and " " not in target
+        and host != ""
+        and host.isascii()
+        and host.isprintable()
+        and " " not in host
     )
 
 
@@ -71,7 +79,13 @@ def block(lines: Iterable[bytes]) -> bytes:
     return b"".join(line + b"\r\n" for line in lines) + b"\r\n"
 
 
+def host_line(scheme: str, host: str, port: int) -> bytes:
+    """As libcurl writes it: the port only where it is no default."""
+    tail = "" if port == _DEFAULT_PORTS[scheme] else f":{port}"
+    return f"Host: {bracketed(host)}{tail}\r\n".encode()
+
+
 def opening(fetch: Fetch) -> bytes:
-    """Request line and Host, as libcurl writes them: the port only where it is no default."""
-    port = "" if fetch.port == _DEFAULT_PORTS[fetch.scheme] else f":{fetch.port}"
-    return f"GET {fetch.target} HTTP/1.1\r\nHost: {bracketed(fetch.host)}{port}\r\n".encode()
+    """Request line and Host."""
+    line = f"GET {fetch.target} HTTP/1.1\r\n".encode()
+    return line + host_line(fetch.scheme, fetch.host, fetch.port)

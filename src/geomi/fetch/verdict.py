@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from geomi.fetch.raw import flaw
 from geomi.fetch.reply import Reply
 from geomi.states import Outcome
 
@@ -20,6 +21,8 @@ class Failure(IntEnum):
     OUR_STOP = 23  # Reply.add said STOP
     TIMED_OUT = 28
     TLS = 35
+    OUR_REFUSAL = 42  # to send a request a second time
+    SEND = 55
     TLS_CLIENT_CERTIFICATE = 58
     TLS_CIPHER = 59
     CERTIFICATE = 60
@@ -28,11 +31,19 @@ class Failure(IntEnum):
     TOO_LARGE = 100  # of a header: libcurl's own cap on a line, or on the number of lines
 
 
-_NOT_HTTP = frozenset({Failure.UNSUPPORTED, Failure.WEIRD_REPLY, Failure.TRANSFER_ENCODING})
-_CERTIFICATE = frozenset({Failure.CERTIFICATE, Failure.ISSUER})
+#: libcurl gave up on a header for what stands in it, and dropped what followed.
+NOT_HTTP = frozenset({Failure.UNSUPPORTED, Failure.WEIRD_REPLY, Failure.TRANSFER_ENCODING})
+CERTIFICATE = frozenset({Failure.CERTIFICATE, Failure.ISSUER})
 _TLS = frozenset({Failure.TLS, Failure.TLS_CLIENT_CERTIFICATE, Failure.TLS_CIPHER})
 #: Never later than connecting, even where a request went into a resting connection that was dead.
-_CONNECTING = _CERTIFICATE | _TLS | {Failure.REFUSED}
+_CONNECTING = CERTIFICATE | _TLS | {Failure.REFUSED}
+
+#: OpenSSL's numbers for what is wrong with a certificate (X509_V_ERR_*).
+_WRONG = {
+    9: "not yet valid", 10: "expired", 18: "self-signed", 19: "unknown authority",
+    20: "unknown authority", 21: "unknown authority", 23: "revoked", 62: "wrong name",
+    64: "wrong name",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +53,14 @@ class Verdict:
     outcome: Outcome
     truncated: str = ""
     detail: str = ""
+
+
+def certificate_words(number: int, said: str) -> str:
+    """What is wrong with a certificate, in two words, then in libcurl's."""
+    word = _WRONG.get(number, "")
+    if not word and "subject name" in said:  # libcurl's own comparison
+        word = "wrong name"
+    return f"{word} ({said})" if word else said
 
 
 def judge(reply: Reply, code: int, *, error: int, said: str, asked: bool, overdue: bool) -> Verdict:
@@ -60,7 +79,7 @@ def judge(reply: Reply, code: int, *, error: int, said: str, asked: bool, overdu
 def _unconnected(error: int, said: str) -> Verdict:
     if error == Failure.TIMED_OUT:
         return Verdict(outcome=Outcome.C_TIM, detail=said)
-    if error in _CERTIFICATE:
+    if error in CERTIFICATE:
         said = f"certificate: {said}"
     elif error in _TLS:
         said = f"TLS: {said}"
@@ -71,6 +90,9 @@ def _in_header(reply: Reply, *, error: int, said: str) -> Verdict:
     some = bool(reply.head or reply.got)
     if reply.head_cut:
         return Verdict(outcome=Outcome.H_ERR, truncated="length", detail=said)
+    if error in NOT_HTTP:
+        cut = "" if reply.all_came or not some else "unspecified"
+        return Verdict(outcome=Outcome.H_NPR, truncated=reply.truncated or cut, detail=said)
     if reply.got or reply.whole:  # bytes that follow no header, or a status line without a code
         return Verdict(outcome=Outcome.H_NPR, truncated=reply.truncated, detail="not HTTP")
     if error == Failure.NONE:
@@ -78,8 +100,6 @@ def _in_header(reply: Reply, *, error: int, said: str) -> Verdict:
         return Verdict(outcome=Outcome.H_SHT, truncated="disconnect", detail=said)
     if error == Failure.TIMED_OUT:
         return Verdict(outcome=Outcome.H_TIM, truncated="time" if some else "", detail=said)
-    if error in _NOT_HTTP:
-        return Verdict(outcome=Outcome.H_NPR, truncated="unspecified" if some else "", detail=said)
     if error == Failure.TOO_LARGE or "response headers" in said:
         said = f"header too large: {said}"
         return Verdict(outcome=Outcome.H_ERR, truncated="length" if some else "", detail=said)
@@ -101,3 +121,22 @@ def _in_body(reply: Reply, code: int, *, error: int, said: str, overdue: bool) -
     if error == Failure.TIMED_OUT:
         return Verdict(outcome=Outcome.D_TIM, truncated="time", detail=said)
     return Verdict(outcome=Outcome.D_ERR, truncated="disconnect", detail=said)
+
+
+def judge_raw(reply: Reply, *, error: int, said: str) -> Verdict:
+    """The same for an answer that was read without libcurl's HTTP, since that gave up on it."""
+    wrong = flaw(reply.head)
+    some = bool(reply.head or reply.got)
+    truncated = reply.truncated
+    if not truncated and error and some:
+        truncated = "time" if error == Failure.TIMED_OUT else "disconnect"
+    if not some or wrong == "header without end":
+        late = error == Failure.TIMED_OUT
+        outcome = Outcome.H_TIM if late else Outcome.H_SHT if some else Outcome.H_ERR
+        said = said or "closed inside the header"
+        return Verdict(outcome=outcome, truncated=truncated or "disconnect" * some, detail=said)
+    if wrong:
+        detail = f"not HTTP: {wrong} (read as it came)"
+        return Verdict(outcome=Outcome.H_NPR, truncated=truncated, detail=detail)
+    detail = "a good answer where the last was not HTTP: to be asked again"
+    return Verdict(outcome=Outcome.H_ERR, truncated=truncated, detail=detail)

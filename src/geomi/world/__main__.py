@@ -22,8 +22,10 @@ from pathlib import Path
 import uvloop
 
 from geomi.errors import OperatorError
+from geomi.world.features import WHOLE
+from geomi.world.listen import listen
 from geomi.world.model import Params, World
-from geomi.world.serve import WorldServer, bind
+from geomi.world.serve import WorldServer
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -32,13 +34,18 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sites", type=int, default=50)
     parser.add_argument("--pages", type=int, default=30, help="mean pages of a site")
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
+    parser.add_argument("--tls-port", type=int, default=0, help="of https; 0: a free one")
     parser.add_argument("--dns-port", type=int, default=0, help="0: a free one")
     parser.add_argument("--korean", type=float, default=0.6, help="share of Korean sites")
     parser.add_argument("--changes", action="store_true", help="documents change with time")
     parser.add_argument("--speed", type=float, default=1.0, help="world seconds a second")
     parser.add_argument("--share", action="append", default=[], metavar="NAME=SHARE")
+    parser.add_argument("--whole", action="store_true", help="everything occurs")
+    parser.add_argument("--trap-steps", type=int, default=0, help="length of traps; 0: endless")
+    parser.add_argument("--evil", action="store_true", help="serve the evil hosts too")
     parser.add_argument("--params", metavar="JSON", help="all parameters at once")
     parser.add_argument("--log", type=Path, help="one line a request")
+    parser.add_argument("--ca-file", type=Path, help="write the authority of its certificates")
     parser.add_argument("--hosts-file", type=Path, help="write names as /etc/hosts has them")
     return parser.parse_args(argv)
 
@@ -46,18 +53,22 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 def _params(arguments: argparse.Namespace) -> Params:
     if arguments.params:
         return Params(**json.loads(arguments.params))
-    shares = {name: float(share) for name, _, share in (s.partition("=") for s in arguments.share)}
+    shares = dict(WHOLE) if arguments.whole else {}
+    shares |= {name: float(share) for name, _, share in (s.partition("=") for s in arguments.share)}
     return Params(
         seed=arguments.seed, sites=arguments.sites, pages=arguments.pages, port=arguments.port,
         korean=arguments.korean, changes=arguments.changes, shares=shares,
+        tls_port=arguments.tls_port, trap_steps=arguments.trap_steps, evil=arguments.evil,
     )  # fmt: skip
 
 
 async def _run(arguments: argparse.Namespace) -> None:
     params = _params(arguments)
-    # Addresses do not depend on the port, but every URL does: bind first.
-    sockets = bind(World(params).addresses(), params.port)
-    world = World(replace(params, port=sockets[0].getsockname()[1]))
+    # Addresses do not depend on the ports, but every URL does: bind first.
+    sockets = listen(World(params))
+    ports = {"port": sockets.plain[0].getsockname()[1]}
+    ports["tls_port"] = sockets.tls[0].getsockname()[1] if sockets.tls else params.tls_port
+    world = World(replace(params, **ports))
     if arguments.hosts_file:
         arguments.hosts_file.write_text("".join(world.hosts_lines()), encoding="ascii")
     begun = time.monotonic()
@@ -79,7 +90,9 @@ async def _run(arguments: argparse.Namespace) -> None:
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or sys.stdin.isatty():
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(words), sys.stdin)
     async with server:
-        _say({"port": world.params.port, "dns_port": server.dns_port})
+        if arguments.ca_file:
+            arguments.ca_file.write_text(server.authority, encoding="ascii")
+        _say({**ports, "dns_port": server.dns_port})
         listening = asyncio.create_task(_listen(words, server, over))
         await over.wait()
         listening.cancel()

@@ -33,14 +33,17 @@ def parse_query(packet: bytes) -> tuple[str, int, bytes] | None:
     return ".".join(labels), kind, packet[12 : at + 5]
 
 
-def reply(world: World, packet: bytes, *, turn: int = 0) -> bytes:
-    """The answer to one packet; several addresses start at `turn`. Empty for what is no query."""
+def reply(world: World, packet: bytes, *, turn: int = 0, asked: int = 0) -> bytes:
+    """The answer to one packet; several addresses start at `turn`. Empty for what is no query.
+
+    `asked`: how often the name was asked for before, see `World.resolve`.
+    """
     query = parse_query(packet)
     if query is None:
         return b""
     name, kind, question = query
     code = world.dns_code(name)
-    addresses, ttl_s = world.resolve(name)
+    addresses, ttl_s = world.resolve(name, asked=asked)
     want = {_A: 4, _AAAA: 6}.get(kind, 0)
     packed = [
         parsed.packed for a in addresses if (parsed := ipaddress.ip_address(a)).version == want
@@ -63,6 +66,7 @@ class NameServer(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
         self.asked: Counter[str] = Counter()
         self._turn = 0
+        self._before: Counter[tuple[str, int]] = Counter()  # questions by name and type
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.DatagramTransport, transport)
@@ -72,4 +76,6 @@ class NameServer(asyncio.DatagramProtocol):
         if query is not None and self._transport is not None:
             self.asked[query[0]] += 1
             self._turn += 1
-            self._transport.sendto(reply(self._world, data, turn=self._turn), addr)
+            before = self._before[query[:2]]
+            self._before[query[:2]] += 1
+            self._transport.sendto(reply(self._world, data, turn=self._turn, asked=before), addr)

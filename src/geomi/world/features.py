@@ -1,16 +1,21 @@
-"""What may occur in the small world: one table each for pages, sites, robots.txt and charsets.
+"""What may occur in the small world: one table each for pages, sites and habits.
 
-A new feature is a new entry here. Every share can be changed by name in `Params.shares`;
-`PLAIN` switches off everything that is no ordinary page.
+Those of robots.txt, charsets and corners stand in their own files. A new feature is a new entry.
+Every share can be changed by name in `Params.shares`; `PLAIN` switches off everything that is no
+ordinary page, `WHOLE` switches everything on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 
 from geomi.states import Outcome
+from geomi.world import marks, traps, variants, walls
+from geomi.world.charsets import CHARSETS
+from geomi.world.corners import Corner
+from geomi.world.robots import ROBOTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +87,7 @@ SITE_KINDS: tuple[SiteKind, ...] = (
     SiteKind(name="servfail", share=0.005, dns="SERVFAIL", fault=str(Outcome.NO_IP)),
     SiteKind(name="nodata", share=0.005, fault=str(Outcome.NO_IP)),
     SiteKind(name="cErr", share=0.01, fault=str(Outcome.C_ERR)),
+    SiteKind(name="secure"),  # its http sends everything to its https
 )
 
 #: Habits of a site that do not exclude each other.
@@ -95,113 +101,23 @@ HABITS: Mapping[str, float] = {
     "sitemap": 0.3,
     "feed": 0.25,
     "slow": 0.0,  # answers after a while, see Params.delay_s
+    "alias": 0.0,  # the same content under www. and the bare name
+    "domain": 0.0,  # the same content under a name in another domain
+    "literal": 0.0,  # the same content under its address
+    "https": 0.0,  # the same content by https
+    "six": 0.0,  # only an IPv6 address: ::1, which all of them share
+    "dual": 0.0,  # an IPv6 address besides
+    "soft404": 0.0,  # says 200 to every name it does not know
 }
 
-Denies = Callable[[str, bool], bool]
+#: How the https of a site is certified, among sites that have any.
+TLS: Mapping[str, float] = {"good": 0.7, "expired": 0.1, "name": 0.1, "self": 0.1}
 
-
-def _under(*folders: str) -> Denies:
-    return lambda target, _named: target.startswith(folders)
-
-
-def _never(_target: str, _named: bool) -> bool:
-    return False
-
-
-def _always(_target: str, _named: bool) -> bool:
-    return True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RobotsKind:
-    """A kind of robots.txt, and what it denies, said without a matcher of robots.txt."""
-
-    name: str
-    share: float
-    status: int = 200
-    text: str = ""  # {delay} is Params.crawl_delay_s
-    denies: Denies = _never  # (path and query, is it the agent geomi)
-    delay: bool = False
-
-
-ROBOTS: tuple[RobotsKind, ...] = (
-    RobotsKind(name="none", share=0.40, status=404),
-    RobotsKind(name="all", share=0.12, text="User-agent: *\nDisallow:\n"),
-    RobotsKind(
-        name="dirs", share=0.20, denies=_under("/private/", "/cgi/"),
-        text="# keep out\nUser-agent: *\nDisallow: /private/\nDisallow: /cgi/\n",
-    ),
-    RobotsKind(
-        name="delay", share=0.03, denies=_under("/private/"), delay=True,
-        text="User-agent: *\nCrawl-delay: {delay:g}\nDisallow: /private/\n",
-    ),
-    RobotsKind(
-        name="open", share=0.06,
-        text="User-agent: *\nDisallow: /private/\nAllow: /private/open/\n",
-        denies=lambda target, _named: (
-            target.startswith("/private/") and not target.startswith("/private/open/")
-        ),
-    ),
-    RobotsKind(
-        name="named", share=0.05,
-        text="User-agent: *\nDisallow: /\n\nUser-agent: Geomi\nDisallow: /cgi/\n",
-        denies=lambda target, named: not named or target.startswith("/cgi/"),
-    ),
-    RobotsKind(
-        name="others", share=0.04,
-        text="User-agent: BadBot\nUser-agent: Slurp\nDisallow: /\n",
-    ),
-    RobotsKind(
-        name="wild", share=0.04, text="User-agent: *\nDisallow: /*.pdf$\nDisallow: /*from=\n",
-        denies=lambda target, _named: target.endswith(".pdf") or "from=" in target,
-    ),
-    RobotsKind(
-        name="pictures", share=0.03, text="User-agent: *\nDisallow: /img\n",
-        denies=_under("/img"),
-    ),
-    RobotsKind(
-        name="shut", share=0.01, text="User-agent: *\nDisallow: /\n", denies=_always
-    ),
-    RobotsKind(name="500", share=0.01, status=500, denies=_always),
-    RobotsKind(name="403", share=0.01, status=403),
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CharsetKind:
-    """How a site writes and labels its text. An entry may be unlabelled or tell a lie."""
-
-    name: str
-    share: float
-    codec: str  # Python's name
-    header: str = ""
-    meta: str = ""
-    korean: bool = True
-
-    @property
-    def honest(self) -> bool:
-        """True if a reader of the label finds the bytes; then paths may be written raw."""
-        label = (self.header or self.meta).lower()
-        return bool(label) and (label == "utf-8") == (self.codec == "utf-8")
-
-
-CHARSETS: tuple[CharsetKind, ...] = (
-    CharsetKind(name="utf8-both", share=0.25, codec="utf-8", header="utf-8", meta="utf-8"),
-    CharsetKind(name="utf8-header", share=0.15, codec="utf-8", header="UTF-8"),
-    CharsetKind(name="utf8-meta", share=0.15, codec="utf-8", meta="utf-8"),
-    CharsetKind(name="euckr-header", share=0.13, codec="euc_kr", header="EUC-KR"),
-    CharsetKind(name="euckr-meta", share=0.17, codec="euc_kr", meta="euc-kr"),
-    CharsetKind(name="cp949-header", share=0.07, codec="cp949", header="ks_c_5601-1987"),
-    CharsetKind(name="cp949-meta", share=0.08, codec="cp949", meta="euc-kr"),
-    CharsetKind(name="utf8-none", share=0.0, codec="utf-8"),
-    CharsetKind(name="euckr-none", share=0.0, codec="euc_kr"),
-    CharsetKind(name="cp949-none", share=0.0, codec="cp949"),
-    CharsetKind(name="euckr-as-utf8", share=0.0, codec="euc_kr", header="utf-8"),
-    CharsetKind(name="en-utf8", share=0.8, codec="utf-8", header="utf-8", korean=False),
-    CharsetKind(
-        name="en-latin", share=0.2, codec="latin-1", meta="iso-8859-1", korean=False
-    ),
-)  # fmt: skip
+#: Parts of a site made from the request alone, see corners.py.
+CORNERS: Mapping[str, Corner] = {
+    corner.name: corner
+    for corner in chain(traps.CORNERS, walls.CORNERS, variants.CORNERS, marks.CORNERS)
+}
 
 #: Name of every share with its default: roles and site kinds by name, habits as `habit.NAME`,
 #: the others as `robots.NAME` and `charset.NAME`.
@@ -211,6 +127,8 @@ SHARES: Mapping[str, float] = {
     **{f"habit.{name}": share for name, share in HABITS.items()},
     **{f"robots.{kind.name}": kind.share for kind in ROBOTS},
     **{f"charset.{kind.name}": kind.share for kind in CHARSETS},
+    **{f"tls.{name}": share for name, share in TLS.items()},
+    **{f"corner.{corner.name}": corner.share for corner in CORNERS.values()},
 }
 
 #: Shares of a world without any surprise: every page is html and answers, no robots.txt.
@@ -226,3 +144,22 @@ PLAIN: Mapping[str, float] = dict.fromkeys(
 
 #: Shares without what costs a visitor time: stalls, Retry-After, Crawl-delay.
 PROMPT: Mapping[str, float] = {"hTim": 0.0, "dTim": 0.0, "e503": 0.0, "robots.delay": 0.0}
+
+#: What `WHOLE` gives to entries that do not occur otherwise.
+_NEW_HABITS = ("alias", "domain", "literal", "https", "six", "dual", "soft404")
+_SILENT = ("robots.stall",)
+
+#: Shares of a world in which everything occurs that has a truth. With `Params.trap_steps` 0 its
+#: traps are endless: a visitor needs limits.
+WHOLE: Mapping[str, float] = {
+    "secure": 0.04,
+    **{f"habit.{name}": 0.08 for name in _NEW_HABITS},
+    **{f"robots.{kind.name}": 0.012 for kind in ROBOTS if not kind.share},
+    **{f"charset.{kind.name}": 0.04 for kind in CHARSETS if not kind.share},
+    **{f"corner.{name}": 0.12 for name in CORNERS},
+}
+
+#: `WHOLE` without what costs a visitor time.
+WHOLE_PROMPT: Mapping[str, float] = {
+    **WHOLE, **PROMPT, **dict.fromkeys(_SILENT, 0.0), "corner.busy": 0.0
+}  # fmt: skip

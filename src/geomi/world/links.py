@@ -34,6 +34,7 @@ class Writer:
     path: str  # target of the page
     korean: bool
     raw: bool  # may non-ASCII paths be written as they are?
+    movable: bool = False  # no absolute links within the site: it has several names
 
     def reference(self, url: str, *, raw: bool = False) -> str:
         """The link's text: absolute, from the root, or relative to the page."""
@@ -43,7 +44,7 @@ class Writer:
         if raw and self.raw and "%" in target and self.rng.random() < 0.5:
             target = unquote(target)
         draw = self.rng.random()
-        if draw < 0.2:
+        if draw < 0.2 and not self.movable:
             return self.base + target
         if draw < 0.55:
             return target

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 
 from geomi.errors import OperatorError
-from geomi.world import features, render
+from geomi.states import Outcome
+from geomi.world import evil, features, render
 from geomi.world.chance import number, stream
 from geomi.world.changes import DAY_S, EPOCH_S, Event
+from geomi.world.corners import Asked, Found
 from geomi.world.links import Link
 from geomi.world.pages import Page, Pages
 from geomi.world.render import Draft
-from geomi.world.sites import Site, SiteRules, Sites
+from geomi.world.robots import onward
+from geomi.world.sites import Site, SiteRules, Sites, host_of
+from geomi.world.walls import missing
 from geomi.world.web import Web
 
 Header = tuple[str, str]
@@ -37,6 +41,10 @@ class Params:
     crawl_delay_s: float = 1.0
     retry_after_s: int = 1
     delay_s: float = 0.0  # mean wait of sites with the habit `slow`
+    tls_port: int = 443  # of every site that speaks https; 443 is not written in URLs
+    trap_steps: int = 0  # so many steps lead into a trap; 0: endlessly many
+    evil: bool = False  # the hosts of evil.EVILS are there too
+    pause_s: float = 60.0  # between the bytes of those who are slow on purpose
     shares: Mapping[str, float] = field(default_factory=dict)  # see features.SHARES
 
     def to_dict(self) -> dict[str, object]:
@@ -91,7 +99,7 @@ class World:
         rules = SiteRules(
             seed=params.seed, sites=params.sites, pages=params.pages, port=params.port,
             korean=params.korean, addresses=params.addresses or min(params.sites, 1_000),
-            delay_s=params.delay_s, shares=shares,
+            delay_s=params.delay_s, shares=shares, tls_port=params.tls_port,
         )  # fmt: skip
         self.sites = Sites(rules)
         self.pages = Pages(self.sites, seed=params.seed, shares=shares)
@@ -103,19 +111,73 @@ class World:
             horizon_s=params.horizon_days * DAY_S,
         )
 
-    def seeds(self, n: int | None = None) -> list[str]:
-        """The front pages of the first `n` sites, by the names people know."""
-        return [site.seed for site in self.sites[: n if n is not None else len(self.sites)]]
+    def seeds(self, n: int | None = None, *, copies: bool = False) -> list[str]:
+        """The front pages of the first `n` sites, by the names people know.
+
+        `copies`: also by the further names and schemes under which they answer.
+        """
+        sites = self.sites[: n if n is not None else len(self.sites)]
+        urls = [site.seed for site in sites]
+        if copies:
+            urls += [f"{base}/" for site in sites for base in site.copies]
+        return urls
 
     def find(self, url: str) -> tuple[Site | None, str, Page | None]:
-        """(site, target, page) of a canonical URL; a bare name that redirects has no page."""
-        authority, _, target = url.partition("://")[2].partition("/")
-        host = authority.partition(":")[0]
-        site = self.sites.by_host(host)
+        """(site, target, page) of a canonical URL; where everything is redirected is no page."""
+        scheme, _, rest = url.partition("://")
+        authority, _, target = rest.partition("/")
+        site = self.sites.by_host(host_of(authority))
         target = "/" + target
-        if site is None or host == site.bare:
+        if site is None or site.place(f"{scheme}://{authority}") in ("", "bare"):
             return site, target, None
         return site, target, self.pages.of(site.number).by_target.get(target)
+
+    def corner(self, site: Site, target: str, *, now_s: float = EPOCH_S) -> Found | None:
+        """What one of the site's corners says of a target; None if it belongs to none."""
+        asked = Asked(
+            seed=self.params.seed, site=site.number, charset=site.charset, korean=site.korean,
+            folder="/", rest=target[1:], steps=self.params.trap_steps, now_s=now_s,
+        )  # fmt: skip
+        if target.startswith("/~"):
+            name, slash, rest = target[2:].partition("/")
+            if slash and name in site.corners:
+                corner = features.CORNERS[name]
+                found = corner.find(replace(asked, folder=corner.folder, rest=rest))
+                if found is not None:
+                    return found
+        return missing(asked) if "soft404" in site.habits else None
+
+    def trap(self, url: str) -> str:
+        """The name of the trap that a URL lies in; empty if it is a real page, or none."""
+        found = self._corner_of(url)
+        return url.partition("/~")[2].partition("/")[0] if found and found.trap else ""
+
+    def meaning(self, url: str) -> str:
+        """What a page is that is no content: login, realname, missing, error or script."""
+        found = self._corner_of(url)
+        return found.meaning if found else ""
+
+    def original(self, url: str) -> str:
+        """The first of all URLs with this content; the URL itself if there is no other."""
+        site, target, page = self.find(url)
+        if site is None:
+            return url
+        if page is not None and page.same_as >= 0:
+            return site.base + self.pages.target(site.number, page.same_as)
+        found = self._corner_of(url)
+        if found is not None and found.original:
+            return site.base + found.original
+        if site.place(url[: len(url) - len(target)]):
+            return site.base + target
+        return url
+
+    def _corner_of(self, url: str) -> Found | None:
+        site, target, page = self.find(url)
+        if site is None or page is not None:
+            return None
+        if site.place(url[: len(url) - len(target)]) in ("", "bare"):
+            return None
+        return self.corner(site, target)
 
     def links(self, url: str, at: float = 0.0) -> list[Link]:
         """The links of a page in its order; none if the URL has no page."""
@@ -133,14 +195,23 @@ class World:
         """Every URL of a site that is a page, reachable or not; no assets."""
         return [site.base + page.target for page in self.pages.of(site.number).numbered]
 
-    def resolve(self, name: str) -> tuple[tuple[str, ...], int]:
-        """(addresses, seconds to live) of a name; no addresses if it has none."""
-        site = self.sites.by_host(name.lower().rstrip("."))
+    def resolve(self, name: str, *, asked: int = 0) -> tuple[tuple[str, ...], int]:
+        """(addresses, seconds to live) of a name; no addresses if it has none.
+
+        `asked`: how often it was resolved before; only evil names care.
+        """
+        name = name.lower().rstrip(".")
+        if self.params.evil and name.endswith(evil.DOMAIN):
+            return evil.resolve(name, asked)
+        site = self.sites.by_host(name)
         return (site.addresses, site.ttl_s) if site is not None else ((), 60)
 
     def dns_code(self, name: str) -> str:
         """NOERROR, NXDOMAIN or SERVFAIL."""
-        site = self.sites.by_host(name.lower().rstrip("."))
+        name = name.lower().rstrip(".")
+        if self.params.evil and name.endswith(evil.DOMAIN):
+            return "NOERROR" if evil.resolve(name, 0)[0] else "NXDOMAIN"
+        site = self.sites.by_host(name)
         return site.kind.dns if site is not None else "NXDOMAIN"
 
     def addresses(self) -> list[str]:
@@ -148,6 +219,14 @@ class World:
         used: dict[str, None] = {}
         for site in self.sites:
             if not site.kind.fault:
+                used.update(dict.fromkeys(site.addresses))
+        return list(used)
+
+    def tls_addresses(self) -> list[str]:
+        """Every address somebody should listen on for https."""
+        used: dict[str, None] = {}
+        for site in self.sites:
+            if site.tls:
                 used.update(dict.fromkeys(site.addresses))
         return list(used)
 
@@ -165,27 +244,64 @@ class World:
         scheme: str = "http",
         at: float = 0.0,
         headers: Mapping[str, str] | None = None,
+        now_s: float | None = None,
     ) -> Answer:
         """What the server says `at` seconds after the world's start.
 
-        `headers` are the request's, names in lower case; only those of conditions matter.
+        `headers` are the request's, names in lower case; only those of conditions matter. `now_s`:
+        the time since 1970 that dates in answers go by; unset: that of the world.
         """
-        name = host.partition(":")[0].lower()
-        site = self.sites.by_host(name)
-        if site is None or scheme != "http" or site.kind.fault:
+        site = self.sites.by_host(host_of(host.lower()))
+        if site is None or site.kind.fault:
             return _no_such_page(target)
         chunked = "chunked" in site.habits
-        page = self.pages.of(site.number).by_target.get(target)
-        if name == site.bare and target != "/robots.txt":
+        base = site.base_of(scheme, host_of(host.lower()))
+        place = site.place(base)
+        if scheme == "https" and (not place or site.tls != "good"):
+            return Answer(status=0, headers=(), body=b"", fault=str(Outcome.C_ERR))
+        if target.startswith("/robots"):
+            robots = self._robots(site, base, target)
+            if robots is not None:
+                return robots
+        if place == "bare" and target != "/robots.txt":
             return self._redirect(site.base + target, 301)
-        if page is None:
-            return _no_such_page(target, chunked=chunked)
-        life = self.web.life(site.number, page)
-        if not life.is_alive(at):
-            return _no_such_page(target, chunked=chunked)
+        page = self.pages.of(site.number).by_target.get(target)
+        if page is None or not self.web.life(site.number, page).is_alive(at):
+            now_s = EPOCH_S + at if now_s is None else now_s
+            found = self.corner(site, target, now_s=now_s)
+            if found is None:
+                return _no_such_page(target, chunked=chunked)
+            if found.to:
+                return self._redirect(base + found.to, found.status)
+            return Answer(
+                status=found.status, headers=found.headers, body=found.body, chunked=chunked
+            )
         if page.to:
-            return self._redirect(page.to, page.status)
+            return self._redirect(rebased(page.to, site, base), page.status)
         return self._document(site, page, at=at, headers=headers or {})
+
+    def _robots(self, site: Site, base: str, target: str) -> Answer | None:
+        """The way to a robots.txt that does not simply lie where it should; None: it does."""
+        if target.startswith("/robots-for-"):
+            number = target[len("/robots-for-") :].removesuffix(".txt")
+            owner = int(number) if number.isdecimal() else len(self.sites)
+            if site.number == 0 and owner < len(self.sites) and self.sites[owner].robots.away:
+                return self._document(
+                    self.sites[owner], self.pages.of(owner).by_target["/robots.txt"],
+                    at=0.0, headers={},
+                )  # fmt: skip
+            return None
+        way = onward(site.robots, target)
+        if way is None:
+            return None
+        if target == "/robots.txt" and site.robots.fault:
+            return Answer(status=200, headers=(), body=b"", fault=site.robots.fault)
+        if way == "away":
+            return self._redirect(f"{self.sites[0].base}/robots-for-{site.number}.txt", 301)
+        if way:
+            return self._redirect(base + way, 302)
+        page = self.pages.of(site.number).by_target["/robots.txt"]
+        return self._document(site, page, at=0.0, headers={})
 
     @staticmethod
     def _redirect(url: str, status: int) -> Answer:
@@ -214,7 +330,9 @@ class World:
         )  # fmt: skip
         mime, body = render.RENDERERS[content](draft)
         extra: list[Header] = [("Content-Type", mime), *validators]
-        if page.status == 503:
+        if content == "robots":
+            extra += site.robots.headers
+        elif page.status == 503:
             extra.append(("Retry-After", str(self.params.retry_after_s)))
         return Answer(
             status=page.status, headers=tuple(extra), body=body, fault=page.role.fault,
@@ -244,6 +362,11 @@ class World:
                 events = self.web.events(site.number, page, at) if self.params.changes else []
                 rows.append((site.base + page.target, events[-1][0] if events else 0.0))
         return rows
+
+
+def rebased(url: str, site: Site, base: str) -> str:
+    """A URL of the site's main name under another base; others stay as they are."""
+    return base + url[len(site.base) :] if url.startswith(site.base + "/") else url
 
 
 def http_date(time_s: float) -> str:

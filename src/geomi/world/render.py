@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 
-from geomi.world import text
+from geomi.world import corners, text
 from geomi.world.changes import EPOCH_S
 from geomi.world.links import FORMS, Link, Writer
 from geomi.world.pages import Page
@@ -35,19 +35,12 @@ Rendered = tuple[str, bytes]  # content type, body
 
 
 def _html_type(site: Site) -> str:
-    label = site.charset.header
-    return f"text/html; charset={label}" if label else "text/html"
+    return corners.html_type(site.charset)[1]
 
 
 def _head(draft: Draft, extra: str) -> str:
     site = draft.site
-    label = site.charset.meta
-    if not label:
-        meta = ""
-    elif label == "utf-8":
-        meta = '<meta charset="utf-8">\n'
-    else:
-        meta = f'<meta http-equiv="Content-Type" content="text/html; charset={label}">\n'
+    meta = corners.meta(site.charset)
     number = draft.page.number if draft.page.same_as < 0 else draft.page.same_as
     title = f"{text.title(draft.rng, korean=site.korean)} {site.domain} {number}"
     lang = "ko" if site.korean else "en"
@@ -57,7 +50,10 @@ def _head(draft: Draft, extra: str) -> str:
 def _html(draft: Draft) -> Rendered:
     site, rng = draft.site, draft.rng
     raw = site.korean and site.charset.honest
-    writer = Writer(rng=rng, base=site.base, path=draft.page.target, korean=site.korean, raw=raw)
+    writer = Writer(
+        rng=rng, base=site.base, path=draft.page.target, korean=site.korean, raw=raw,
+        movable=bool(site.copies),
+    )  # fmt: skip
     heads: list[str] = []
     bodies: list[str] = []
     for link in draft.links:
@@ -120,7 +116,10 @@ def _png(draft: Draft) -> Rendered:
 
 def _css(draft: Draft) -> Rendered:
     site = draft.site
-    writer = Writer(rng=draft.rng, base=site.base, path=draft.page.target, korean=False, raw=False)
+    writer = Writer(
+        rng=draft.rng, base=site.base, path=draft.page.target, korean=False, raw=False,
+        movable=bool(site.copies),
+    )  # fmt: skip
     rules = "".join(FORMS[link.form].write(link.url, writer) for link in draft.links)
     return "text/css", (rules + f"h1 {{ color: #{site.number % 4096:03x} }}\n").encode()
 
@@ -147,9 +146,9 @@ def _robots(draft: Draft) -> Rendered:
     site = draft.site
     body = site.robots.text.format(delay=draft.crawl_delay_s)
     names = {"plain": "sitemap.xml", "gzip": "sitemap.xml.gz", "index": "sitemap-index.xml"}
-    if site.sitemap:
+    if site.sitemap and site.robots.legible:
         body += f"\nSitemap: {site.base}/{names[site.sitemap]}\n"
-    return "text/plain", body.encode()
+    return site.robots.mime, site.robots.encode(body)
 
 
 def _day(changed_s: float) -> str:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from geomi.errors import ResourceError
+from geomi.world import evil
+from geomi.world.evil import Evil
 from geomi.world.model import Params, World
 from geomi.world.serve import LogRow
 
@@ -38,13 +40,20 @@ class Running:
         self._process = process
         self.world = World(params)  # the same world, for the truth
         self.port = params.port
+        self.tls_port = params.tls_port
+        #: Certificate authority of its https; empty where no site has any.
+        self.ca_file = folder / "ca.pem"
         self.dns_port = dns_port
         self.hosts_file = folder / "hosts"
         self._log = folder / "log"
 
-    def seeds(self, n: int | None = None) -> list[str]:
-        """Seed URLs of the first `n` sites."""
-        return self.world.seeds(n)
+    def seeds(self, n: int | None = None, *, copies: bool = False) -> list[str]:
+        """Seed URLs of the first `n` sites, see `World.seeds`."""
+        return self.world.seeds(n, copies=copies)
+
+    def evils(self) -> list[tuple[Evil, str]]:
+        """Every evil entry with the URL to visit."""
+        return [(entry, evil.url(entry, self.port)) for entry in evil.EVILS]
 
     def counters(self) -> Counters:
         """Flushes the log too."""
@@ -62,15 +71,17 @@ class Running:
 
 @contextmanager
 def serve(params: Params, *, dns_port: int = 0, speed: float = 1.0) -> Iterator[Running]:
-    """Serves a world; a `port` of 0 or 80 in `params` means any free port."""
+    """Serves a world; a `port` of 0 or 80 (or 443 for https) means any free port."""
     port = 0 if params.port == 80 else params.port
+    tls_port = 0 if params.tls_port == 443 else params.tls_port
+    params = replace(params, port=port, tls_port=tls_port)
     with tempfile.TemporaryDirectory(prefix="geomi-world-") as name:
         folder = Path(name)
         command = [
             sys.executable, "-m", "geomi.world", "--dns-port", str(dns_port),
-            "--params", json.dumps(replace(params, port=port).to_dict()),
+            "--params", json.dumps(params.to_dict()),
             "--log", str(folder / "log"), "--hosts-file", str(folder / "hosts"),
-            "--speed", str(speed),
+            "--ca-file", str(folder / "ca.pem"), "--speed", str(speed),
         ]  # fmt: skip
         paths = [str(_SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
         process = subprocess.Popen(
@@ -83,7 +94,7 @@ def serve(params: Params, *, dns_port: int = 0, speed: float = 1.0) -> Iterator[
         with process:
             try:
                 ready = _read(process)
-                known = replace(params, port=ready["port"])
+                known = replace(params, port=ready["port"], tls_port=ready["tls_port"])
                 yield Running(process, known, dns_port=ready["dns_port"], folder=folder)
             finally:
                 process.terminate()

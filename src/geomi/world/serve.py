@@ -6,10 +6,10 @@ Faults are shown here, from one table; everything else comes from `World.answer`
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,10 @@ from typing import NamedTuple, Self, TextIO, cast
 
 from geomi.states import Outcome
 from geomi.world.dns import NameServer
+from geomi.world.evil_serve import EvilServer
+from geomi.world.listen import Listening, listen
 from geomi.world.model import FLAKY, Answer, World
+from geomi.world.tls import Certificates
 
 _CACHE_BYTES = 128 * 2**20
 _FLUSH_S = 0.2
@@ -35,13 +38,21 @@ class LogRow(NamedTuple):
     method: str
     target: str
     status: int  # 0 when no status line was sent
-    size_bytes: int  # of the body
+    size_bytes: int  # of the body; of all that was sent where the host is evil
+    scheme: str = "http"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.host}{self.target}"
 
     @classmethod
     def parse(cls, line: str) -> LogRow:
         """The reverse of what is written to the log file."""
-        a, b, address, host, method, target, status, size = line.rstrip("\n").split("\t")
-        return cls(float(a), float(b), address, host, method, target, int(status), int(size))
+        a, b, *words = line.rstrip("\n").split("\t")
+        address, host, method, target, status, size, scheme = words
+        return cls(
+            float(a), float(b), address, host, method, target, int(status), int(size), scheme
+        )
 
 
 class _Wire(NamedTuple):
@@ -83,6 +94,7 @@ def _half(head: bytes, body: bytes, then: str) -> _Wire:
 
 
 _FAULTS: dict[str, Callable[[bytes, bytes], _Wire]] = {
+    Outcome.C_ERR: lambda _head, _body: _Wire(b"", 0, 0, "close"),  # nobody should get here
     Outcome.H_ERR: lambda _head, _body: _Wire(b"", 0, 0, "close"),
     Outcome.H_TIM: lambda _head, _body: _Wire(b"", 0, 0, "stall"),
     Outcome.H_SHT: lambda _head, _body: _Wire(b"HTTP/1.1 200 OK\r\nServ", 0, 0, "close"),
@@ -95,9 +107,10 @@ _FAULTS: dict[str, Callable[[bytes, bytes], _Wire]] = {
 class _Connection(asyncio.Protocol):
     """One client. Requests are answered in order, also when they come in one piece."""
 
-    def __init__(self, server: WorldServer, address: str) -> None:
+    def __init__(self, server: WorldServer, address: str, scheme: str) -> None:
         self._server = server
         self._address = address
+        self._scheme = scheme
         self._buffer = b""
         self._busy = False  # an answer is under way; the buffer waits
         # What to write in the log when a stalled connection ends.
@@ -138,7 +151,7 @@ class _Connection(asyncio.Protocol):
         last = headers.get("connection", "").lower() == "close" or words[-1] == "HTTP/1.0"
         host = headers.get("host", "")
         found = (
-            self._server.find(host, target, headers, method=method)
+            self._server.find(host, target, headers, method=method, scheme=self._scheme)
             if method in ("GET", "HEAD")
             else (_NOT_ALLOWED, 0.0)
         )
@@ -148,7 +161,7 @@ class _Connection(asyncio.Protocol):
             self._server.note(
                 LogRow(
                     started_s, self._server.clock(), self._address, host, method, target,
-                    out.status, out.size_bytes,
+                    out.status, out.size_bytes, self._scheme,
                 )
             )  # fmt: skip
 
@@ -191,7 +204,7 @@ class WorldServer:
         self,
         world: World,
         *,
-        sockets: list[socket.socket] | None = None,
+        sockets: Listening | None = None,
         log: Path | None = None,
         clock: Callable[[], float] = time.time,
         at: Callable[[], float] = lambda: 0.0,
@@ -209,11 +222,16 @@ class WorldServer:
         self.connections: Counter[str] = Counter()  # ever opened, by address
         self.most_open: Counter[str] = Counter()  # at one time, by address
         self._open: dict[str, set[asyncio.Transport]] = {}
-        self._failed: Counter[tuple[str, str]] = Counter()  # flaky answers given, by URL
+        self._failed: Counter[tuple[str, str, str]] = Counter()  # flaky answers given, by URL
         # Answers of a world that stands still; filled by find(), cut from the old end.
-        self._cache: OrderedDict[tuple[str, str], _Wire] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str, str], _Wire] = OrderedDict()
         self._cached_bytes = 0
         self._servers: list[asyncio.Server] = []
+        self._evil = EvilServer(
+            pause_s=world.params.pause_s, clock=self.clock, note=self._note_evil
+        )
+        #: PEM of the certificate authority of the world's https; empty if it has none.
+        self.authority = ""
         self._names: asyncio.DatagramTransport | None = None
         self.name_server = NameServer(world)
 
@@ -222,17 +240,21 @@ class WorldServer:
         if self._path is not None:
             self._file = self._path.open("a", encoding="latin-1")
             loop.call_later(_FLUSH_S, self._flush_often, loop)
-        sockets = self._sockets
-        if sockets is None:
-            sockets = bind(self._world.addresses(), self._world.params.port)
-        for sock in sockets:
-            address = sock.getsockname()[0]
-            server = await loop.create_server(
-                lambda address=address: _Connection(self, address),  # type: ignore[misc]
-                sock=sock,
-                backlog=1024,
-            )
-            self._servers.append(server)
+        sockets = self._sockets or listen(self._world)
+        certificates = Certificates(self._world)
+        self.authority = certificates.authority() if sockets.tls else ""
+        for scheme, bound in (("http", sockets.plain), ("https", sockets.tls)):
+            for sock in bound:
+                address = sock.getsockname()[0]
+                server = await loop.create_server(
+                    partial(_Connection, self, address, scheme),
+                    sock=sock,
+                    backlog=1024,
+                    ssl=certificates.context() if scheme == "https" else None,
+                )
+                self._servers.append(server)
+        for sock in sockets.evil:
+            self._servers.append(await asyncio.start_server(self._evil.serve, sock=sock))
         transport, _ = await loop.create_datagram_endpoint(
             lambda: self.name_server, local_addr=("127.0.0.1", self.dns_port)
         )
@@ -248,6 +270,7 @@ class WorldServer:
     ) -> None:
         for server in self._servers:
             server.close()
+        self._evil.close()
         for open_here in self._open.values():
             for transport in list(open_here):
                 transport.abort()
@@ -259,22 +282,25 @@ class WorldServer:
             self._file = None
 
     def find(
-        self, host: str, target: str, headers: dict[str, str], *, method: str = "GET"
-    ) -> tuple[_Wire, float]:
+        self, host: str, target: str, headers: dict[str, str], *, method: str = "GET",
+        scheme: str = "http",
+    ) -> tuple[_Wire, float]:  # fmt: skip
         """What to send, and after how many seconds."""
-        key = (host, target)
+        key = (scheme, host, target)
         plain = method == "GET" and not (
             "if-none-match" in headers or "if-modified-since" in headers
         )
         if plain and (cached := self._cache.get(key)) is not None:
             self._cache.move_to_end(key)
             return cached, 0.0
-        answer = self._world.answer(host, target, at=self._at(), headers=headers)
+        answer = self._world.answer(
+            host, target, scheme=scheme, at=self._at(), headers=headers, now_s=time.time()
+        )
         delay_s = answer.delay_s
         if answer.flaky > self._failed[key]:
             self._failed[key] += 1
             answer = FLAKY
-        elif not self._world.params.changes and not delay_s and plain:
+        elif not (self._world.params.changes or delay_s or _dated(answer)) and plain:
             out = wire(answer)
             self._cache[key] = out
             self._cached_bytes += len(out.data)
@@ -289,6 +315,12 @@ class WorldServer:
             self.log.append(row)
         else:
             self._file.write("\t".join(map(str, row)) + "\n")
+
+    def _note_evil(
+        self, started_s: float, address: str, host: str, target: str, status: int, size: int
+    ) -> None:
+        host = f"{host}:{self._world.params.port}" if self._world.params.port != 80 else host
+        self.note(LogRow(started_s, self.clock(), address, host, "GET", target, status, size))
 
     def opened(self, address: str, transport: asyncio.Transport) -> None:
         """Called by connections."""
@@ -312,23 +344,6 @@ class WorldServer:
             loop.call_later(_FLUSH_S, self._flush_often, loop)
 
 
-def bind(addresses: list[str], port: int) -> list[socket.socket]:
-    """One listening socket for each address, all on one port; 0 finds a port free on all."""
-    for attempt in range(20):
-        sockets: list[socket.socket] = []
-        chosen = port
-        try:
-            for address in addresses:
-                sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-                sockets.append(sock)
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                sock.bind((address, chosen))
-                chosen = sock.getsockname()[1]
-        except OSError:
-            for sock in sockets:
-                sock.close()
-            if port or attempt == 19:
-                raise
-        else:
-            return sockets
-    raise AssertionError("the loop returns or raises")
+def _dated(answer: Answer) -> bool:
+    """True if the answer names a time, so that it cannot be kept."""
+    return answer.status in (429, 503)

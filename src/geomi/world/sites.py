@@ -10,7 +10,9 @@ from typing import overload
 
 from geomi.world import features, text
 from geomi.world.chance import Choice, number, stream, unit
-from geomi.world.features import CharsetKind, RobotsKind, SiteKind
+from geomi.world.charsets import CHARSETS, CharsetKind
+from geomi.world.features import SiteKind
+from geomi.world.robots import ROBOTS, RobotsKind
 
 _SUFFIXES_KO = ("co.kr", "co.kr", "go.kr", "or.kr", "ac.kr", "pe.kr", "kr", "com", "net")
 _SUFFIXES_EN = ("com", "com", "org", "net", "info", "co.uk")
@@ -33,8 +35,12 @@ class Site:
     korean: bool
     charset: CharsetKind
     robots: RobotsKind
-    base: str  # http://host[:port]
-    bare_base: str
+    base: str  # http://host[:port]; https where the kind is `secure`
+    bare_base: str  # where everything is sent to `base` from; empty if there is no such place
+    aliases: tuple[str, ...] = ()  # further names with the same content
+    tls: str = ""  # how its https is certified, see features.TLS; empty: it has none
+    copies: tuple[str, ...] = ()  # further schemes and authorities with the same content
+    corners: tuple[str, ...] = ()  # names in features.CORNERS
     sitemap: str = ""  # plain, gzip or index
     feed: str = ""  # rss or atom
     habits: frozenset[str] = field(default_factory=frozenset)
@@ -52,7 +58,37 @@ class Site:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        return (self.host, self.bare) if self.bare else (self.host,)
+        names = [self.host, self.bare, *self.aliases]
+        return tuple(name for name in names if name and not _is_literal(name))
+
+    def base_of(self, scheme: str, host: str) -> str:
+        """The scheme and authority by which it answers there; empty if it does not."""
+        start = f"{scheme}://{host}"
+        for base in (self.base, self.bare_base, *self.copies):
+            if base == start or base.startswith(f"{start}:"):
+                return base
+        return ""
+
+    def place(self, base: str) -> str:
+        """What answers at a scheme and authority: main, copy, bare, or nothing (empty)."""
+        if not base:
+            return ""
+        if base == self.base:
+            return "main"
+        if base in self.copies:
+            return "copy"
+        return "bare" if base == self.bare_base else ""
+
+
+def host_of(authority: str) -> str:
+    """The name or address, in brackets if it is IPv6, of a host with or without port."""
+    if authority.startswith("["):
+        return authority.partition("]")[0] + "]"
+    return authority.partition(":")[0]
+
+
+def _is_literal(host: str) -> bool:
+    return host[0] == "[" or host.replace(".", "").isdigit()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +103,7 @@ class SiteRules:
     addresses: int
     delay_s: float
     shares: dict[str, float]
+    tls_port: int = 443
 
 
 class Sites(Sequence[Site]):
@@ -76,12 +113,15 @@ class Sites(Sequence[Site]):
         self._rules = rules
         share = rules.shares
         self._kinds = Choice(features.SITE_KINDS, [share[k.name] for k in features.SITE_KINDS])
-        robots = features.ROBOTS
-        self._robots = Choice(robots, [share[f"robots.{k.name}"] for k in robots])
+        self._robots = Choice(ROBOTS, [share[f"robots.{k.name}"] for k in ROBOTS])
+        self._tls = Choice(list(features.TLS), [share[f"tls.{name}"] for name in features.TLS])
+        self._corners = [name for name in features.CORNERS if share[f"corner.{name}"]]
+        # Where literal IPv6 leads: all sites of the habit `six` share the one address.
+        self._six = next((n for n in range(min(rules.sites, 500)) if self._is_six(n)), -1)
         self._charsets = {
             korean: Choice(kinds, [share[f"charset.{k.name}"] for k in kinds])
             for korean in (True, False)
-            for kinds in [[k for k in features.CHARSETS if k.korean is korean]]
+            for kinds in [[k for k in CHARSETS if k.korean is korean]]
         }
         self._made = lru_cache(maxsize=20_000)(self._make)
 
@@ -101,15 +141,30 @@ class Sites(Sequence[Site]):
 
     def by_host(self, host: str) -> Site | None:
         """The site that has this name (lower case, no port); None if no site has it."""
+        if host and _is_literal(host):
+            return self._by_literal(host)
         for label in host.split("."):
             if match := _NUMBERED.fullmatch(label):
                 n = int(match[1])
                 if n < self._rules.sites:
                     site = self._made(n)
-                    if host == site.host or (host == site.bare and host):
+                    if host in site.hosts:
                         return site
                 return None
         return None
+
+    def _by_literal(self, host: str) -> Site | None:
+        n = self._six
+        if host[0] != "[":
+            numbers = [int(part) for part in host.split(".")]
+            if len(numbers) != 4:
+                return None
+            n = ((numbers[1] - 64) << 16 | numbers[2] << 8 | numbers[3]) - 1
+        site = self._made(n) if 0 <= n < self._rules.sites else None
+        return site if site is not None and host in site.aliases else None
+
+    def _is_six(self, n: int) -> bool:
+        return not self.kind(n).fault and self.has(n, "six")
 
     def kind(self, n: int) -> SiteKind:
         """Cheap: makes no site. The first site is always a plain one."""
@@ -154,14 +209,39 @@ class Sites(Sequence[Site]):
         if kind.fault:
             return ()
         seed, pool = self._rules.seed, self._rules.addresses
+        if self._is_six(n):
+            return ("::1",)
         if n and self.has(n, "shared"):
             first = number(seed, "crowd", n) % max(1, pool // 20)
         else:
             first = n % pool
+        more = ("::1",) if self.has(n, "dual") else ()
         if self.has(n, "two") and pool > 1:
             second = (first + 1 + number(seed, "second", n) % (pool - 1)) % pool
-            return (self.address(first), self.address(second))
-        return (self.address(first),)
+            return (self.address(first), self.address(second), *more)
+        return (self.address(first), *more)
+
+    def _aliases(self, n: int, name: str, addresses: tuple[str, ...]) -> tuple[str, ...]:
+        """Further names: all follow from the number of the site, so that by_host finds it."""
+        kind = self.kind(n)
+        if kind.fault or kind.name in ("www", "moved", "secure"):
+            return ()
+        names = [f"www.{name}"] if self.has(n, "alias") else []
+        if self.has(n, "domain"):
+            names.append(f"other{n}.net")
+        if n == self._six:
+            names.append("[::1]")
+        elif self.has(n, "literal") and addresses[0] == self.address(n):
+            names.append(addresses[0])
+        return tuple(names)
+
+    def _tls_of(self, n: int) -> str:
+        kind = self.kind(n)
+        if kind.name == "secure":
+            return "good"
+        if kind.fault or kind.name == "moved" or not self.has(n, "https"):
+            return ""
+        return self._tls.pick(unit(self._rules.seed, "tls", n))
 
     def _make(self, n: int) -> Site:
         rules = self._rules
@@ -188,27 +268,46 @@ class Sites(Sequence[Site]):
         # Heavy-tailed sizes: log-normal with sigma 1 has the mean exp(mu + 1/2).
         size = int(rules.pages * rng.lognormvariate(-0.5, 1.0) + 0.5)
         robots = self._robots.pick(unit(seed, "robots", n))
-        if n == 0 and robots.denies("/", True):
-            robots = features.ROBOTS[0]
+        if n == 0 and (robots.denies("/", True) or robots.fault):
+            robots = ROBOTS[0]
         slow = self.has(n, "slow")
+        addresses = self._addresses(n, kind)
+        aliases = self._aliases(n, name, addresses)
+        tls = self._tls_of(n)
+        tls_base = f"https://{host}" + ("" if rules.tls_port == 443 else f":{rules.tls_port}")
+        base, bare_base = f"http://{host}{port}", f"http://{name}{port}" if www else ""
+        copies = [f"http://{alias}{port}" for alias in aliases]
+        if kind.name == "secure":
+            base, bare_base = tls_base, base
+        elif tls:
+            copies.append(tls_base)
         return Site(
             number=n,
             host=host,
             bare=name if www else "",
             domain=name,
             kind=kind,
-            addresses=self._addresses(n, kind),
+            addresses=addresses,
             ttl_s=rng.choice((60, 300, 300, 3600)),
             pages=1 if kind.name == "moved" else max(1, min(size, 50 * rules.pages)),
             korean=korean,
             charset=self._charsets[korean].pick(unit(seed, "charset", n)),
             robots=robots,
-            base=f"http://{host}{port}",
-            bare_base=f"http://{name}{port}" if www else "",
+            base=base,
+            bare_base=bare_base,
+            aliases=aliases,
+            tls=tls,
+            copies=tuple(copies),
+            corners=tuple(
+                corner
+                for corner in self._corners
+                if kind.name != "moved"
+                and unit(seed, "corner", corner, n) < rules.shares[f"corner.{corner}"]
+            ),
             sitemap=rng.choice(("plain", "gzip", "index")) if self.has(n, "sitemap") else "",
             feed=rng.choice(("rss", "atom")) if self.has(n, "feed") else "",
             habits=frozenset(
-                habit for habit in ("etag", "modified", "chunked") if self.has(n, habit)
+                habit for habit in ("etag", "modified", "chunked", "soft404") if self.has(n, habit)
             ),
             delay_s=rules.delay_s * rng.lognormvariate(-0.5, 1.0) if slow else 0.0,
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from geomi.errors import OperatorError
 from geomi.states import Outcome
-from geomi.world.model import World
-from geomi.world.pages import Page
-from geomi.world.sites import Site
+from geomi.world.model import World, rebased
+from geomi.world.sites import Site, host_of
 
 #: Depth that one step adds. A redirect's target and what a page needs belong to the page.
 STEPS: Mapping[str, int] = {"a": 1, "f": 1, "h": 1, "e": 0, "r": 0, "m": 1}
@@ -29,17 +29,21 @@ class Expected:
 class _Fate:
     outcome: str
     to: str = ""  # redirect
-    page: Page | None = None
+    links: tuple[tuple[str, str], ...] = ()  # (kind, URL)
 
 
 class _Oracle:
     """Knows what one visit to one URL comes to."""
 
-    def __init__(self, world: World, *, robots: bool, agent: str, at: float) -> None:
+    def __init__(
+        self, world: World, *, robots: bool, agent: str, at: float, nofollow: bool, traps: bool
+    ) -> None:
         self._world = world
         self._robots = robots
         self._named = agent.lower() == "geomi"
         self._at = at
+        self._nofollow = nofollow
+        self._traps = traps
 
     def fate(self, url: str) -> _Fate:
         site, target, page = self._world.find(url)
@@ -47,27 +51,57 @@ class _Oracle:
             return _Fate(str(Outcome.NO_IP))
         if site.kind.fault:
             return _Fate(site.kind.fault)
-        if self._robots and target != "/robots.txt" and site.robots.denies(target, self._named):
-            return _Fate(str(Outcome.DENY))
+        base = url[: len(url) - len(target)]
+        place = site.place(base)
+        if not place or (url.startswith("https:") and site.tls != "good"):
+            return _Fate(str(Outcome.C_ERR))
+        if self._robots and target != "/robots.txt":
+            if site.robots.fault:
+                return _Fate(site.robots.fault)
+            if site.robots.denies(target, self._named):
+                return _Fate(str(Outcome.DENY))
         code = str(Outcome.CODE)
-        if page is None:
-            bare = url.startswith(site.bare_base + "/") if site.bare else False
-            return _Fate(code, to=site.base + target if bare else "")
-        if not self._world.web.life(site.number, page).is_alive(self._at):
-            return _Fate(code)
+        if place == "bare":
+            return _Fate(code, to=site.base + target)
+        if page is None or not self._world.web.life(site.number, page).is_alive(self._at):
+            return self._cornered(site, base, target)
         if page.to:
-            return _Fate(code, to=page.to)
+            return _Fate(code, to=rebased(page.to, site, base))
         if page.status != 200:
             return _Fate(code)
-        return _Fate(page.role.outcome, page=page)
+        if page.role.outcome != Outcome.OK:
+            return _Fate(page.role.outcome)
+        links = self._world.web.links(site, page, self._at)
+        return _Fate(
+            page.role.outcome,
+            links=tuple((link.kind, rebased(link.url, site, base)) for link in links),
+        )
 
-    def links(self, site: Site, page: Page) -> Iterator[tuple[str, str]]:
-        for link in self._world.web.links(site, page, self._at):
-            yield link.kind, link.url
+    def _cornered(self, site: Site, base: str, target: str) -> _Fate:
+        found = self._world.corner(site, target)
+        code = str(Outcome.CODE)
+        if found is None:
+            return _Fate(code)
+        if found.to:
+            return _Fate(code, to=base + found.to)
+        if found.status != 200:
+            return _Fate(code)
+        references = found.links if self._nofollow else found.links + found.nofollow
+        links = (
+            (kind, base + to if to.startswith("/") else to)
+            for kind, to in references
+            if self._traps or not self._is_trap(site, to)
+        )
+        return _Fate(str(Outcome.OK), links=tuple(links))
+
+    def _is_trap(self, site: Site, target: str) -> bool:
+        found = self._world.corner(site, target)
+        return found is not None and found.trap
 
     def sitemap(self, site: Site) -> list[str]:
         """URLs that the site's robots.txt leads to through its sitemaps."""
-        if not site.sitemap or site.robots.status != 200 or site.kind.fault:
+        robots = site.robots
+        if not site.sitemap or not robots.legible or robots.status != 200 or site.kind.fault:
             return []
         return [url for url, _ in self._world.listed(site, self._at)]
 
@@ -96,8 +130,11 @@ class _Scope:
         authority = url.partition("://")[2].partition("/")[0]
         if self._rule == "site":
             return authority
-        site = self._world.sites.by_host(authority.partition(":")[0])
-        return site.domain if site is not None else authority
+        host = host_of(authority)
+        site = self._world.sites.by_host(host)
+        if site is not None and f".{host}".endswith(f".{site.domain}"):
+            return site.domain
+        return host
 
 
 def reachable(
@@ -111,9 +148,17 @@ def reachable(
     agent: str = "geomi",
     at: float = 0.0,
     sitemaps: bool = False,
+    nofollow: bool = True,
+    traps: bool = False,
 ) -> dict[str, Expected]:
-    """Every URL in scope that a complete crawl decides, with its outcome and least depth."""
-    oracle = _Oracle(world, robots=robots, agent=agent, at=at)
+    """Every URL in scope that a complete crawl decides, with its outcome and least depth.
+
+    `nofollow`: it is obeyed. URLs in traps (`World.trap`) are left out; `traps` takes them in,
+    where they end.
+    """
+    if traps and not world.params.trap_steps:
+        raise OperatorError("the small world: endless traps have no whole truth; set trap_steps")
+    oracle = _Oracle(world, robots=robots, agent=agent, at=at, nofollow=nofollow, traps=traps)
     admitted = _Scope(world, scope)
     waiting: deque[tuple[str, int, str]] = deque()
     for seed in seeds:
@@ -136,8 +181,7 @@ def reachable(
         steps: list[tuple[str, str]] = [("r", fate.to)] if fate.to else []
         site, _, _ = world.find(url)
         if site is not None:
-            if fate.page is not None and fate.outcome == Outcome.OK:
-                steps += oracle.links(site, fate.page)
+            steps += fate.links
             if sitemaps and site.number not in mapped:
                 mapped.add(site.number)
                 steps += [("m", listed) for listed in oracle.sitemap(site)]

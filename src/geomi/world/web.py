@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from random import Random
 
-from geomi.world import changes
+from geomi.world import changes, features
 from geomi.world.chance import stream
 from geomi.world.changes import Event, History, Life
 from geomi.world.links import TO_PAGES, Link
@@ -80,6 +80,7 @@ class Web:
         links += self._written(children, rng)
         if source == 0:
             links += [Link("anchor", self.sites[m].seed) for m in self.sites.children(n)]
+            links += [Link("anchor", url) for url in self._corners(site)]
         else:
             links.append(Link("anchor", site.home))
         count = min(site.pages, 2 + int(rng.expovariate(1 / 5)))
@@ -88,6 +89,20 @@ class Web:
             others = [self._far(rng) for _ in range(rng.randint(1, 4))]
             links += [Link("anchor", url) for url in others]
         return links
+
+    @staticmethod
+    def _corners(site: Site) -> list[str]:
+        """What only the front page knows: corners, further names, pages that are not there."""
+        urls = [f"{base}/" for base in site.copies]
+        if "soft404" in site.habits:
+            urls += [f"{site.base}/lost/{k}.html" for k in range(3)]
+        corners = [features.CORNERS[name] for name in site.corners]
+        urls += [
+            site.base + corner.folder + entrance
+            for corner in corners
+            for entrance in corner.entrances
+        ]
+        return urls
 
     @staticmethod
     def _written(urls: list[str], rng: Random) -> list[Link]:

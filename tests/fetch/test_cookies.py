@@ -1,0 +1,146 @@
+"""The jar: what servers may set, and what comes back to whom."""
+
+from __future__ import annotations
+
+import calendar
+import email.utils
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomi.fetch.cookies import Jar, date, parse
+
+URL = "https://www.a.example/dir/page?q=/x/y"
+NOW = 1_795_036_560.0
+
+
+def jar(*lines: str, url: str = URL) -> Jar:
+    kept = Jar()
+    kept.take(lines, url, NOW)
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("line", "url", "header"),
+    [
+        ("a=b", "https://www.a.example/dir/x", "a=b"),
+        ("a=b", "https://www.a.example/dir", "a=b"),
+        ("a=b", "https://www.a.example/", ""),
+        ("a=b", "https://www.a.example/dirs", ""),
+        ("a=b; Path=/", "http://www.a.example/", "a=b"),
+        ("a=b; Path=/", "https://a.example/", ""),
+        ("a=b; Path=/", "https://x.www.a.example/", ""),
+        ("a=b; Path=/; Domain=a.example", "https://x.a.example/", "a=b"),
+        ("a=b; Path=/; Domain=.A.Example", "https://a.example/", "a=b"),
+        ("a=b; Path=/; Domain=b.example", "https://b.example/", ""),
+        ("a=b; Path=/; Domain=xa.example", "https://xa.example/", ""),
+        ("a=b; Path=/; Domain=x.www.a.example", "https://x.www.a.example/", ""),
+        ("a=b; Path=/; Domain=example", "https://b.example/", ""),
+        ("a=b; Path=/; Secure", "http://www.a.example/", ""),
+        ("a=b; Path=/; secure", "https://www.a.example/", "a=b"),
+        ("a=b; Path=/x/", "https://www.a.example/x/y", "a=b"),
+        ("a=b; Path=/x/", "https://www.a.example/x", ""),
+        ("a=b; Path=x", "https://www.a.example/dir/", "a=b"),
+        (" a = b c ; Path=/", "https://www.a.example/", "a=b c"),
+        ('a="b"; Path=/', "https://www.a.example/", 'a="b"'),
+        ("a=b=c; Path=/", "https://www.a.example/", "a=b=c"),
+        ("a; Path=/", "https://www.a.example/", "a"),
+        ("=a; Path=/", "https://www.a.example/", "a"),
+        ("=; Path=/", "https://www.a.example/", ""),
+        ("", "https://www.a.example/dir/", ""),
+        ("a=b\r\nX: y; Path=/", "https://www.a.example/", ""),
+        ("a=\0; Path=/", "https://www.a.example/", ""),
+        ("a=b; Path=/; Max-Age=0", "https://www.a.example/", ""),
+        ("a=b; Path=/; Max-Age=-9", "https://www.a.example/", ""),
+        ("a=b; Path=/; Max-Age=x", "https://www.a.example/", "a=b"),
+        ("a=b; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "https://www.a.example/", ""),
+        ("a=b; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=9",
+         "https://www.a.example/", "a=b"),
+        ("a=b; Path=/; Expires=never", "https://www.a.example/", "a=b"),
+        ("__Secure-a=b; Path=/", "https://www.a.example/", ""),
+        ("__Secure-a=b; Path=/; Secure", "https://www.a.example/", "__Secure-a=b"),
+        ("__Host-a=b; Path=/; Secure; Domain=a.example", "https://www.a.example/", ""),
+        ("__Host-a=b; Path=/; Secure", "https://www.a.example/", "__Host-a=b"),
+        ("a=" + "b" * 5000 + "; Path=/", "https://www.a.example/", ""),
+    ],
+)  # fmt: skip
+def test_a_cookie_comes_back_where_it_belongs(line: str, url: str, header: str) -> None:
+    assert jar(line).header(url, NOW) == header
+
+
+def test_a_public_suffix_keeps_cookies_for_itself_alone() -> None:
+    kept = jar("a=b; Domain=co.uk; Path=/", url="https://shop.co.uk/")
+    assert len(kept) == 0
+    kept = jar("a=b; Domain=github.io; Path=/", url="https://github.io/")
+    assert kept.header("https://github.io/", NOW) == "a=b"
+    assert kept.header("https://x.github.io/", NOW) == ""
+
+
+def test_an_address_is_no_domain() -> None:
+    assert len(jar("a=b; Domain=0.0.1", url="http://127.0.0.1/")) == 0
+    assert jar("a=b", url="http://127.0.0.1/").header("http://127.0.0.1/", NOW) == "a=b"
+    assert jar("a=b", url="http://[::1]/").header("http://[::1]/x", NOW) == "a=b"
+
+
+def test_plain_http_sets_no_secure_cookie() -> None:
+    assert len(jar("a=b; Secure", url="http://www.a.example/")) == 0
+
+
+def test_a_cookie_is_replaced_removed_and_expires() -> None:
+    kept = jar("a=1", "a=2; Max-Age=10", "b=3")
+    assert kept.header(URL, NOW + 9) == "a=2; b=3"
+    assert kept.header(URL, NOW + 10) == "b=3"
+    assert len(kept) == 1
+    kept.take(["b=; Max-Age=0"], URL, NOW + 11)
+    assert (kept.header(URL, NOW), len(kept)) == ("", 0)
+
+
+def test_longer_paths_come_first_and_then_the_older() -> None:
+    kept = Jar()
+    for at, line in enumerate(["a=1; Path=/", "b=2; Path=/dir", "c=3; Path=/"]):
+        kept.take([line], URL, NOW + at)
+    assert kept.header(URL, NOW + 9) == "b=2; a=1; c=3"
+
+
+def test_the_jar_is_bounded() -> None:
+    kept = jar(*(f"n{number}={'x' * 4000}; Path=/" for number in range(60)))
+    assert len(kept) == 50
+    assert "n9=" not in kept.header(URL, NOW)
+    assert "n59=" in kept.header(URL, NOW)
+    for number in range(1200):
+        kept.take(["a=b"], f"https://h{number}.example/", NOW)
+    assert len(kept) <= 1049
+
+
+@pytest.mark.parametrize(
+    ("text", "stamp"),
+    [
+        ("Sat, 18 Nov 2026 21:16:00 GMT", (2026, 11, 18, 21, 16, 0)),
+        ("Saturday, 18-Nov-26 21:16:00 GMT", (2026, 11, 18, 21, 16, 0)),
+        ("Sat Nov  8 21:16:00 1997", (1997, 11, 8, 21, 16, 0)),
+        ("18 november 2026 1:2:3", (2026, 11, 18, 1, 2, 3)),
+        ("29 Feb 2024 00:00:00", (2024, 2, 29, 0, 0, 0)),
+        ("29 Feb 2023 00:00:00", None),
+        ("31 Apr 2026 00:00:00", None),
+        ("18 Nov 2026 24:00:00", None),
+        ("18 Nov 1600 00:00:00", None),
+        ("18 Nov 2026", None),
+        ("", None),
+    ],
+)
+def test_dates_are_read_as_browsers_do(text: str, stamp: tuple[int, ...] | None) -> None:
+    assert date(text) == (None if stamp is None else calendar.timegm((*stamp, 0, 0, 0)))
+
+
+@given(st.integers(0, 4_000_000_000))
+def test_every_http_date_is_read(seconds: int) -> None:
+    assert date(email.utils.formatdate(seconds, usegmt=True)) == seconds
+
+
+@given(st.text(max_size=80), st.sampled_from([URL, "http://127.0.0.1/", "http://x/"]))
+def test_any_text_is_taken_and_never_breaks_a_header(line: str, url: str) -> None:
+    kept = jar(line, url=url)
+    assert not set(kept.header(url, NOW)) & set("\r\n\0")
+    cookie = parse(line, url, NOW)
+    assert (cookie is None) or cookie.path.startswith("/")
