@@ -22,9 +22,7 @@ def test_plain_text_holds_nothing_that_a_terminal_acts_on(text: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp949", "ascii"])
-def test_json_is_one_line_in_any_encoding(
-    monkeypatch: pytest.MonkeyPatch, encoding: str
-) -> None:
+def test_json_is_one_line_in_any_encoding(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
     value = {"b": "가 é 🕷 \x7f\x85\u2028\ud800\n\x1b", "a": None}

@@ -123,9 +123,7 @@ def test_a_list_may_come_by_standard_input(
         (["a.org", "--label", "x"], "wanted key=value"),
     ],
 )
-def test_a_wrong_command_changes_nothing(
-    run: Run, news: Path, words: list[str], what: str
-) -> None:
+def test_a_wrong_command_changes_nothing(run: Run, news: Path, words: list[str], what: str) -> None:
     before = sorted(news.iterdir())
     with pytest.raises(OperatorError, match=what):
         run("add", news, *words)
@@ -176,9 +174,7 @@ def test_the_table_is_aligned_although_korean_letters_are_wide(run: Run, full: P
     assert lines[3] == "   3  http://c.org/   found     NULL         0"
 
 
-def test_an_export_is_the_input_of_another_crawl(
-    run: Run, full: Path, tmp_path: Path
-) -> None:
+def test_an_export_is_the_input_of_another_crawl(run: Run, full: Path, tmp_path: Path) -> None:
     path = tmp_path / "seeds.txt"
     code, out, err = run("export", full, "--output", path)
     assert (code, out, err) == (0, "", f"{path}: 3 seeds\n")

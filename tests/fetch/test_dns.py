@@ -193,10 +193,9 @@ def test_one_family_is_enough_where_the_other_fails() -> None:
 
 def test_lies_are_passed_on_and_the_guard_refuses_them() -> None:
     (answer,) = ask("liar.test")
-    assert set(answer.addresses) == {
-        "0.0.0.0", "10.0.0.1", "93.184.215.14", "127.0.0.1", "169.254.169.254", "::1", "fe80::1",
-        "::ffff:127.0.0.1",
-    } or "::ffff:7f00:1" in answer.addresses  # fmt: skip
+    lies = {"127.0.0.1", "0.0.0.0", "169.254.169.254", "10.0.0.1", "::1", "fe80::1"}
+    assert lies < set(answer.addresses)
+    assert len(answer.addresses) == 8
     guard = Guard()
     assert [a for a in answer.addresses if not guard.refusal(a)] == ["93.184.215.14"]
 

@@ -40,7 +40,11 @@ def test_a_calendar_fills_its_template_and_no_other() -> None:
 
 def test_a_site_may_be_full() -> None:
     templates = Templates(Valves(site_pages=3), pages=2)
-    assert [templates.refusal(f"http://a/{n}x{n}") for n in range(3)] == ["", "trap:site", "trap:site"]
+    assert [templates.refusal(f"http://a/{n}x{n}") for n in range(3)] == [
+        "",
+        "trap:site",
+        "trap:site",
+    ]
 
 
 def test_digits_and_values_do_not_make_a_template() -> None:

@@ -47,9 +47,7 @@ def test_no_server_sees_a_gap_below_its_rule(tmp_path: Path, crowded: Running) -
     log = crowded.log()[began:]
     wanted = {u: one.outcome for u, one in reachable(crowded.world, crowded.seeds()).items()}
     assert outcomes(tmp_path / "c") == wanted
-    delayed = {
-        site.base.partition("://")[2] for site in crowded.world.sites if site.robots.delay
-    }
+    delayed = {site.base.partition("://")[2] for site in crowded.world.sites if site.robots.delay}
     assert delayed
     for host, rows in by(log, lambda row: row.host).items():
         rest_s = CRAWL_DELAY_S if host in delayed else REST_S

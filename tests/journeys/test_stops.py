@@ -63,9 +63,7 @@ def nothing_twice(collection: Path) -> None:
 
 
 def must_be_whole(running: Running, collection: Path) -> None:
-    wanted = {
-        url: one.outcome for url, one in reachable(running.world, running.seeds()).items()
-    }
+    wanted = {url: one.outcome for url, one in reachable(running.world, running.seeds()).items()}
     assert outcomes(collection) == wanted
     nothing_twice(collection)
     must_be_sound(collection)
@@ -168,9 +166,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", disk], check=True)
 
 
-def test_a_full_disk_pauses_the_crawl_until_there_is_room(
-    small_disk: Path, slow: Running
-) -> None:
+def test_a_full_disk_pauses_the_crawl_until_there_is_room(small_disk: Path, slow: Running) -> None:
     collection = small_disk / "c"
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(47 * 2**20))

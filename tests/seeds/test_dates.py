@@ -29,9 +29,7 @@ from geomi.seeds.dates import timestamp
         (b"6 May 2024 07:08:09 -0000", (2024, 5, 6, 7, 8, 9)),
     ],
 )
-def test_dates_of_sitemaps_and_feeds_are_seconds_of_utc(
-    text: bytes, date: tuple[int, ...]
-) -> None:
+def test_dates_of_sitemaps_and_feeds_are_seconds_of_utc(text: bytes, date: tuple[int, ...]) -> None:
     assert timestamp(text) == datetime(*date, tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
 
 

@@ -237,7 +237,9 @@ def test_a_list_may_end_anywhere() -> None:
     assert [seed.labels for seed in seeds[1:]] == [{"a": "b c", "d": "e"}]
 
 
-SITEMAP = b"<urlset><url><loc>http://a.org/1</loc></url><url><loc>http://a.org/2</loc></url></urlset>"
+SITEMAP = (
+    b"<urlset><url><loc>http://a.org/1</loc></url><url><loc>http://a.org/2</loc></url></urlset>"
+)
 RSS = b"<rss version='2.0'><channel><item><link>http://a.org/1</link></item></channel></rss>"
 
 

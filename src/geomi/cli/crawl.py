@@ -42,9 +42,7 @@ def init(
 
 def crawl(
     collection: Annotated[Path, typer.Argument(help="The collection; made if it is not there.")],
-    urls_: Annotated[
-        list[str] | None, typer.Argument(metavar="[URL]...", help="Seeds.")
-    ] = None,
+    urls_: Annotated[list[str] | None, typer.Argument(metavar="[URL]...", help="Seeds.")] = None,
     seeds: Annotated[
         list[Path] | None, typer.Option("--seeds", help="File of seeds: a list, sitemap or feed.")
     ] = None,
@@ -113,7 +111,9 @@ def crawl(
     settings = place.settings(sets or [], given)  # checked before anything is made
     if is_new:
         if not found:
-            raise OperatorError(f"{collection}: a new collection needs a seed: a URL, or --seeds FILE")
+            raise OperatorError(
+                f"{collection}: a new collection needs a seed: a URL, or --seeds FILE"
+            )
         if place.path.exists() and not place.path.is_dir():
             raise OperatorError(f"{collection}: not a directory")
         _check_archive(place, settings.archive.directories)
@@ -128,9 +128,7 @@ def crawl(
         store = place.open_store(settings)
         try:
             with Progress(store, settings, is_quiet=as_json) as progress:
-                engine = LocalEngine(
-                    place, settings, store, told=progress.told, warn=progress.warn
-                )
+                engine = LocalEngine(place, settings, store, told=progress.told, warn=progress.warn)
                 kept_options = {
                     name: value for name, value in given.items() if name not in _PASSING
                 }
@@ -166,9 +164,10 @@ def _as_last(place: Collection, sets: list[str], given: dict[str, Any]) -> Any:
     from geomi.cluster import tables
 
     settings = place.settings(sets, given)
-    if "://" not in place.store_address(settings) and not Path(
-        place.store_address(settings)
-    ).is_file():
+    if (
+        "://" not in place.store_address(settings)
+        and not Path(place.store_address(settings)).is_file()
+    ):
         return settings
     store = place.read_store(settings)
     try:
@@ -245,5 +244,3 @@ def _tell(collection: Path, ending: Ending) -> None:
         print(f"{at.pending} pages wait; see: geomi status {collection}")
     if ending.why:
         print(f"stopped: {ending.why}; go on with: geomi crawl {collection}")
-
-

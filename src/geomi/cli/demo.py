@@ -46,10 +46,8 @@ def demo(
     settings = place.settings()
     store = place.read_store(settings)
     try:
-        got: dict[str, str] = dict(store.all("SELECT url, outcome FROM pages"))  # type: ignore[arg-type]
-        report = verify(
-            store, where=place.archive_path, directories=settings.archive.directories
-        )
+        got: dict[str, str] = dict(store.all("SELECT url, outcome FROM pages"))
+        report = verify(store, where=place.archive_path, directories=settings.archive.directories)
         facts: dict[str, Any] = {
             "collection": str(collection),
             "sites": _number(store, "SELECT count(*) FROM sites"),

@@ -56,9 +56,7 @@ def url(
     seeds: Annotated[
         Patterns, typer.Option("--seed", help="Judge as if this were crawled; repeatable.")
     ] = None,
-    base: Annotated[
-        str | None, typer.Option(help="URL of the page that holds the links.")
-    ] = None,
+    base: Annotated[str | None, typer.Option(help="URL of the page that holds the links.")] = None,
     scope: Annotated[
         str | None, typer.Option(help="What a seed covers: site, prefix or domain.")
     ] = None,
@@ -177,9 +175,7 @@ def _facts(text: str, url: str | None, scene: _Scene | None) -> dict[str, Any]:
     return facts
 
 
-def _judged(
-    url: str, domain: str, settings: Settings, store: Store
-) -> tuple[bool | None, str]:
+def _judged(url: str, domain: str, settings: Settings, store: Store) -> tuple[bool | None, str]:
     """(in scope, why); None where only the address of the site can tell."""
     site = urls.site_of(url)
     admit = admission(settings, store)
@@ -222,9 +218,7 @@ def _scope(settings: Settings, store: Store, site: str) -> Scope:
     )
     urls_of_seeds = {row[0] for row in starts}
     # Seeds just added are no pages yet.
-    urls_of_seeds |= {
-        row[1] for row in all_seeds(store) if row[2] == site and row[4] != "found"
-    }
+    urls_of_seeds |= {row[1] for row in all_seeds(store) if row[2] == site and row[4] != "found"}
     return replace(rules.scope, prefixes=tuple(sorted(map(prefix_of, urls_of_seeds))))
 
 

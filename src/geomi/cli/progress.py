@@ -39,9 +39,7 @@ class Progress:
             from rich.console import Console
             from rich.live import Live
 
-            self._live = Live(
-                console=Console(stderr=True), auto_refresh=False, transient=True
-            )
+            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
             self._live.start()
         return self
 

@@ -986,8 +986,11 @@ class Agent:
     def is_done(self) -> bool:
         """After stop: nothing is held, under way or unwritten."""
         return not (
-            self._by_id or self._flights or self._writing is not None
-            or not self._settler.batch.is_empty or self._is_asking_leases
+            self._by_id
+            or self._flights
+            or self._writing is not None
+            or not self._settler.batch.is_empty
+            or self._is_asking_leases
         )
 
     @property

@@ -311,7 +311,8 @@ def _once_more(store: Store, new: NewPage) -> NewPage | None:
     ))  # fmt: skip
 
 
-def _give_up(    store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int]
+def _give_up(
+    store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int]
 ) -> None:
     for site_id, outcome, why in batch.given_up:
         if site_id not in refused:

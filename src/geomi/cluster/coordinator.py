@@ -340,9 +340,7 @@ class Coordinator:
                 counts["outcome." + known.outcome] += 1
                 if not why:
                     self._wait(known, ids[site], waiting)
-                    self._store.run(
-                        "UPDATE seeds SET pages = pages + 1 WHERE seed = ?", (party,)
-                    )
+                    self._store.run("UPDATE seeds SET pages = pages + 1 WHERE seed = ?", (party,))
             elif not why:
                 self._want_again(known, ids[site], url_hash, waiting, counts)
         self._store.many("DELETE FROM inbox WHERE letter = ?", [(row[0],) for row in letters])
@@ -369,14 +367,10 @@ class Coordinator:
         if there is None or there[3] is not None:
             return
         page, _, outcome, _ = there
-        if outcome != "skip" and not known.reason & int(
-            Reason.DUE | Reason.NOTICE | Reason.AGAIN
-        ):
+        if outcome != "skip" and not known.reason & int(Reason.DUE | Reason.NOTICE | Reason.AGAIN):
             return
         if outcome == "skip":
-            self._store.run(
-                "UPDATE pages SET outcome = 'NULL', why = '' WHERE page = ?", (page,)
-            )
+            self._store.run("UPDATE pages SET outcome = 'NULL', why = '' WHERE page = ?", (page,))
             counts["outcome.skip"] -= 1
             counts["outcome.NULL"] += 1
         self._wait(known._replace(page=page), site_id, waiting)

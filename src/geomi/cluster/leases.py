@@ -90,9 +90,7 @@ def release(store: Store, plan: Plan, event: Release, *, now: float) -> None:
             ),
         )  # fmt: skip
         for key in event.unclaim:
-            store.run(
-                "DELETE FROM addresses WHERE address = ? AND holder = ?", (key, plan.holder)
-            )
+            store.run("DELETE FROM addresses WHERE address = ? AND holder = ?", (key, plan.holder))
             store.run("UPDATE sites SET go_to = '' WHERE go_to = ?", (plan.holder,))
 
 
@@ -128,9 +126,7 @@ def load(
     return Loaded(site_id=site_id, epoch=epoch, rows=rows, limit=limit, facts=facts)
 
 
-def site_facts(
-    store: Store, site_id: int, *, has_page_limit: bool, has_prefix: bool
-) -> SiteFacts:
+def site_facts(store: Store, site_id: int, *, has_page_limit: bool, has_prefix: bool) -> SiteFacts:
     row = store.one(
         "SELECT site, rest_until, rest_s, clean, failures FROM sites WHERE site_id = ?", (site_id,)
     )

@@ -91,9 +91,7 @@ class LocalEngine:
         self._interrupts = 0
         self._restarts = 0
 
-    def crawl(
-        self, seeds: Iterable[Seed], *, again: bool, options: dict[str, object]
-    ) -> Ending:
+    def crawl(self, seeds: Iterable[Seed], *, again: bool, options: dict[str, object]) -> Ending:
         """A crawl from beginning to end. The caller holds the collection's lock."""
         coordinator, store = self._coordinator, self._store
         self.recover()

@@ -75,9 +75,7 @@ def admission(settings: Settings, store: Store) -> Admission:
     )
 
 
-def plan_of(
-    settings: Settings, store: Store, *, agent: str, incarnation: int, run: int
-) -> Plan:
+def plan_of(settings: Settings, store: Store, *, agent: str, incarnation: int, run: int) -> Plan:
     """What one agent is told."""
     cache: dict[str, SiteRules] = {}
 

@@ -336,9 +336,7 @@ class Settler:
             self.batch.counts["redirects.endless"] += 1
             return
         if target.site == ctx.site:
-            self._inside(
-                ctx, target, kind, known.depth, known.party, known.url, hops=hops, now=now
-            )
+            self._inside(ctx, target, kind, known.depth, known.party, known.url, hops=hops, now=now)
         else:
             admit = f"redirect of seed {known.party}" if is_seed else ""
             self._elsewhere(ctx, target, kind, known.depth, known, hops=hops, admit=admit, now=now)

@@ -204,9 +204,7 @@ class Simulation:
 
     def start_agent(self, name: str) -> SimAgent:
         incarnation = tables.begin_agent(self.store, name, "sim", 0, self.now)
-        plan = plan_of(
-            self.settings, self.store, agent=name, incarnation=incarnation, run=self.run
-        )
+        plan = plan_of(self.settings, self.store, agent=name, incarnation=incarnation, run=self.run)
         plan = replace(plan, address_margin_s=0.0)  # no way to the server that could eat of a gap
         ids = Ids(self.rng.randbytes(10))
         with self.store.transaction():
@@ -368,9 +366,7 @@ class Simulation:
                 self._store_job(
                     agent,
                     lambda: frontier_tables.hashes(store, site_id, after=after, limit=limit),
-                    lambda rows: machine.rebuilt(
-                        site_id, epoch, rows, limit=limit, now=self.now
-                    ),
+                    lambda rows: machine.rebuilt(site_id, epoch, rows, limit=limit, now=self.now),
                 )
             case Drain(sites):
                 self._store_job(

@@ -59,9 +59,7 @@ def _reply(answer: Answer, seconds: float) -> Reply:
     match answer.fault:
         case "":
             outcome = Outcome.OK if answer.status == 200 else Outcome.CODE
-            return Reply(
-                outcome=outcome, code=answer.status, head=head, body=body, seconds=seconds
-            )
+            return Reply(outcome=outcome, code=answer.status, head=head, body=body, seconds=seconds)
         case Outcome.D_ERR | Outcome.D_TIM as fault:
             waits = _IDLE_S if fault == Outcome.D_TIM else 0.0
             return Reply(

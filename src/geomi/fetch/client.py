@@ -280,7 +280,7 @@ class Client:
             progress = slot.arrived()
             if progress != slot.progress:
                 slot.progress, slot.seen = progress, now
-            elif now - slot.seen >= self._limits.idle_s:
+            elif now - slot.seen >= self._limits.idle_s + slot.held_back_s:
                 if not slot.asked:
                     slot.seen = now  # still connecting: libcurl ends that after connect_s
                 else:

@@ -31,6 +31,8 @@ _HTTP_1_1, _HTTP_AND_HTTPS = 2, 3  # CURL_HTTP_VERSION_1_1, CURLPROTO_HTTP | CUR
 
 _FINE = Verdict(outcome=Outcome.OK)
 _UNVERIFIED = "tls not verified"
+#: libcurl keeps to a rate over this time, and reads so much at once.
+_PERIOD_S, _READ_BYTES = 3.0, 16 * 1024
 NOT_AGAIN = "closed without an answer; not asked a second time"
 SENT_AGAIN = "sent again: the resting connection was reset"
 
@@ -39,8 +41,8 @@ class Slot:
     """What libcurl calls back about one transfer."""
 
     __slots__ = (
-        "access", "again", "asked", "curl", "custom", "fetch", "host_line", "is_odd", "key",
-        "overdue", "peek", "peeks", "peer", "port", "progress", "raw", "refused", "reply",
+        "access", "again", "asked", "curl", "custom", "fetch", "held_back_s", "host_line", "is_odd",
+        "key", "overdue", "peek", "peeks", "peer", "port", "progress", "raw", "refused", "reply",
         "request", "seen", "since", "sockets", "started",
     )  # fmt: skip
 
@@ -52,6 +54,7 @@ class Slot:
         self.access: Access | None = None  # what the handle is set to
         self.peer = ""  # the only address that sockets may go to
         self.peeks = False  # answers can be read by others than libcurl: no TLS, no proxy
+        self.held_back_s = 0.0  # so long libcurl may read nothing, to keep to a rate
         self.custom = False  # HTTPHEADER differs from the client's own lines
         self.fetch: Fetch | None = None  # None: free
         self.raw: Raw | None = None
@@ -77,6 +80,8 @@ class Slot:
         self.access = access
         proxied = access is not None and access.proxy
         self.peer = proxy_address(access) if access is not None and proxied else address
+        rate = access.rate_bytes_per_s if access is not None else 0
+        self.held_back_s = _PERIOD_S + 2 * _READ_BYTES / rate if rate else 0.0
         self.peeks = scheme == "http" and not proxied
 
     def arrived(self) -> int:

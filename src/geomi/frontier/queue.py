@@ -61,9 +61,7 @@ class Queue:
         kept = heapq.nsmallest(self._window, self._due)
         self._due = kept  # a sorted list is a heap
         self.edge = kept[-1][:2]
-        self._later = [
-            entry for entry in self._later if (entry[1], entry[2]) <= self.edge
-        ]
+        self._later = [entry for entry in self._later if (entry[1], entry[2]) <= self.edge]
         heapq.heapify(self._later)
 
     def next(self, now: float) -> Known | None:
@@ -135,9 +133,10 @@ class Queue:
     @property
     def is_empty(self) -> bool:
         """Nothing waits in memory and the store has no more."""
-        return not (
-            self._due or self._later or self.is_loading or self._dropped_due is not None
-        ) and self.edge is None
+        return (
+            not (self._due or self._later or self.is_loading or self._dropped_due is not None)
+            and self.edge is None
+        )
 
     @property
     def busy(self) -> int:

@@ -150,9 +150,7 @@ _PAGE = (
 _KNOWN = _PAGE + ", w.reason, w.not_before, w.tries"
 
 
-def window(
-    store: Store, site_id: int, *, after: tuple[int, int], limit: int
-) -> list[Known]:
+def window(store: Store, site_id: int, *, after: tuple[int, int], limit: int) -> list[Known]:
     """The next pending pages of a site in order of (rank, page), beyond `after`."""
     rows = store.all(
         f"SELECT {_KNOWN} FROM pending w JOIN pages p ON p.page = w.page"

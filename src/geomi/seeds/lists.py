@@ -84,9 +84,7 @@ def _checked(url: str | None) -> tuple[str, str]:
     return url, ""
 
 
-def parse_list(
-    text: str | bytes, *, source: str = "given"
-) -> tuple[list[Seed], list[Problem]]:
+def parse_list(text: str | bytes, *, source: str = "given") -> tuple[list[Seed], list[Problem]]:
     """Seeds in order, and what could not be read, by line. Never fails.
 
     Lines of one URL are one seed with the labels of all; the later line wins. Bytes may be UTF-8,
@@ -224,9 +222,7 @@ def parse_seeds(data: bytes, *, source: str = "given") -> tuple[list[Seed], list
     return seeds, problems
 
 
-def read_seeds(
-    path: str | Path, *, source: str | None = None
-) -> tuple[list[Seed], list[Problem]]:
+def read_seeds(path: str | Path, *, source: str | None = None) -> tuple[list[Seed], list[Problem]]:
     """The seeds of a file. OperatorError if it cannot be read; `source` is its name by default."""
     path = Path(path)
     try:

@@ -243,9 +243,7 @@ class _Reader:
             if after is not None and (before is None or after > before):
                 self._found[url] = after
         elif len(self._found) >= MOST_URLS:
-            self.problem(
-                line or self._line(text, at), raw, f"more than {MOST_URLS} URLs; cut here"
-            )
+            self.problem(line or self._line(text, at), raw, f"more than {MOST_URLS} URLs; cut here")
             return False
         else:
             self._found[url] = timestamp(date)
@@ -286,9 +284,7 @@ _ATTRIBUTE = re.compile(rb"""(?<![\w.:-])([\w.:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^'
 _CDATA = re.compile(rb"<!\[CDATA\[((?s:.*?))(?:\]\]>|\Z)|<!--(?s:.*?)(?:-->|\Z)|<[^<>]*+>")
 
 
-def _elements(
-    text: bytes, at: int, prefix: bytes, names: tuple[bytes, ...]
-) -> Iterator[_Element]:
+def _elements(text: bytes, at: int, prefix: bytes, names: tuple[bytes, ...]) -> Iterator[_Element]:
     """The tags with these names. A tag that closes itself comes as a start and an end.
 
     Comments, CDATA and instructions are passed over, whatever is in them.
