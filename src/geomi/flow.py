@@ -105,7 +105,8 @@ PARTS = (
         does="History: every visit is one line, and committed batches are numbered.",
     ),
     Part(
-        name="world", role=Role.WORLD, shell=("__main__", "dns", "evil_serve", "listen", "running", "serve", "tls"),
+        name="world", role=Role.WORLD,
+        shell=("__main__", "dns", "evil_serve", "listen", "running", "serve", "tls"),
         does="The small world: a seeded synthetic web, without sockets or served on loopback with"
         " its own DNS.",
     ),

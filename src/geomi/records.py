@@ -1,4 +1,4 @@
-"""What crosses a border between two stages: frozen records with named fields, times in UTC seconds."""
+"""What crosses a border between stages: frozen records with named fields, times in UTC seconds."""
 
 from __future__ import annotations
 

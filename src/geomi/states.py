@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What the last visit to a page came to. The value is the word users see and the store keeps."""
+    """What the last visit to a page came to. The value is the word users see and the store has."""
 
     NULL = "NULL"  # not asked yet
     CONN = "Conn"  # connected, answer under way; never stored

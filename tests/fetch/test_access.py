@@ -236,7 +236,7 @@ def test_a_rate_holds_a_large_body_back_and_no_other_fetch(tmp_path: Path) -> No
         body = b"x" * 300_000
         large = [OK + b"Content-Length: 300000\r\n\r\n", body, KEEP]
         async with serving(large) as wire, serving([ABC, KEEP]) as other:
-            with Robot(tmp_path, Limits(idle_s=5)) as robot:
+            with Robot(tmp_path, Limits(idle_s=0.1)) as robot:
                 began = loop.time()
                 robot.client.start(wire.fetch(ticket=0, access=Access(rate_bytes_per_s=400_000)))
                 for ticket in range(1, 9):

@@ -180,6 +180,24 @@ BODIES: dict[str, tuple[Script, Outcome, int, bytes, str]] = {
     "by length": ([ABC, KEEP], Outcome.OK, 200, b"abc", ""),
     "by close": ([OK + b"\r\nabc", CLOSE], Outcome.OK, 200, b"abc", ""),
     "more than the length": ([ABC + b"def", HANG], Outcome.OK, 200, b"abc", ""),
+    "a length beside chunks": (
+        [CHUNKED.replace(b"\r\n\r\n", b"\r\nContent-Length: 9\r\n\r\n") + b"3\r\nabc\r\n0\r\n\r\n",
+         KEEP], Outcome.OK, 200, b"abc", "",
+    ),
+    "the same length twice": (
+        [OK + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", KEEP],
+        Outcome.OK, 200, b"abc", "",
+    ),
+    "a length beyond all numbers": (
+        [OK + b"Content-Length: 99999999999999999999999\r\n\r\nabc", CLOSE],
+        Outcome.OK, 200, b"abc", "",
+    ),
+    "a chunk longer than it says": (
+        [CHUNKED + b"3\r\nabcdef\r\n0\r\n\r\n", HANG], Outcome.D_ERR, 200, b"abc", "disconnect",
+    ),
+    "a negative chunk size": (
+        [CHUNKED + b"3\r\nabc\r\n-1\r\n", HANG], Outcome.D_ERR, 200, b"abc", "disconnect",
+    ),
     "204 with a body": (
         [b"HTTP/1.1 204 No\r\nContent-Length: 3\r\n\r\nabc", KEEP], Outcome.CODE, 204, b"", "",
     ),

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from geomi.world import Params, World, reachable, serve
-from geomi.world.listen import bind
 from geomi.world.model import FLAKY, Answer
-from geomi.world.serve import LogRow, wire
+from geomi.world.serve import bind
+from geomi.world.wire import LogRow, wire
 
 #: Enough of everything to meet every fault in a small world.
 SHARES = {

@@ -10,7 +10,7 @@ import pytest
 
 from geomi.world import Params, reachable, serve
 from geomi.world.features import PLAIN
-from geomi.world.serve import LogRow
+from geomi.world.wire import LogRow
 
 SHARES = {**PLAIN, "habit.https": 0.8, "secure": 0.15, "habit.six": 0.2, "habit.dual": 0.2,
           "habit.literal": 0.3,

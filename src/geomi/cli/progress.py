@@ -115,5 +115,6 @@ class Progress:
         outcomes = "  ".join(f"{name} {number:,}" for name, number in at.outcomes.items())
         grid.add_row("outcomes", outcomes)
         grid.add_row("time", f"{spent // 3600}:{spent // 60 % 60:02d}:{spent % 60:02d}",
-                     f"paused: {', '.join(paused)}" if paused else "Ctrl-C stops and keeps")  # fmt: skip
+                     f"paused: {', '.join(paused)}" if paused else "Ctrl-C stops and keeps"
+                     )  # fmt: skip
         return grid

@@ -27,7 +27,7 @@ class SiteRules:
     manners: Manners
     scope: Scope
     retry: Retry
-    valves: Valves = Valves()
+    valves: Valves = field(default_factory=Valves)
     is_prefix: bool = False  # scope is the directories of the seeds
     obey_robots: bool = True
     max_pages: int | None = None
@@ -97,8 +97,8 @@ class Context:
         "address", "address_expires", "claims", "dirty", "epoch", "failing_until", "failures",
         "first_seed", "flying", "gap_s", "go_to", "host", "is_gone", "is_leaving", "is_loaded",
         "is_named", "is_resolving", "is_seen_whole", "is_slotted", "keys",
-        "level", "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id", "templates", "token",
-        "turn", "turn_at", "until", "visits",
+        "level", "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id",
+        "templates", "token", "turn", "turn_at", "until", "visits",
     )  # fmt: skip
 
     def __init__(

@@ -314,7 +314,7 @@ class Settler:
                 self._inside(ctx, target, SITEMAP, 0, ctx.first_seed, via, now=now)
 
     def _listed(self, ctx: Context, known: Known, capture: Capture, *, now: float) -> None:
-        """What a sitemap or feed of this site lists: pages one link from the start, and sitemaps."""
+        """What a sitemap of this site lists: pages one link from the start, and sitemaps."""
         listing = parse_sitemap(capture.body, base=known.url, site=ctx.site)
         for kind, depth, entries in (("a", 1, listing.entries), (SITEMAP, 0, listing.children)):
             for entry in entries:

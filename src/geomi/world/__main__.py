@@ -23,9 +23,8 @@ import uvloop
 
 from geomi.errors import OperatorError
 from geomi.world.features import WHOLE
-from geomi.world.listen import listen
 from geomi.world.model import Params, World
-from geomi.world.serve import WorldServer
+from geomi.world.serve import WorldServer, listen
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -34,7 +33,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sites", type=int, default=50)
     parser.add_argument("--pages", type=int, default=30, help="mean pages of a site")
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
-    parser.add_argument("--tls-port", type=int, default=0, help="of https; 0: a free one")
+    parser.add_argument("--tls-port", type=int, default=443, help="of https; 443: a free one")
     parser.add_argument("--dns-port", type=int, default=0, help="0: a free one")
     parser.add_argument("--korean", type=float, default=0.6, help="share of Korean sites")
     parser.add_argument("--changes", action="store_true", help="documents change with time")

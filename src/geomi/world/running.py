@@ -17,7 +17,7 @@ from geomi.errors import ResourceError
 from geomi.world import evil
 from geomi.world.evil import Evil
 from geomi.world.model import Params, World
-from geomi.world.serve import LogRow
+from geomi.world.wire import LogRow
 
 _SOURCE = Path(__file__).resolve().parents[2]
 
@@ -73,8 +73,7 @@ class Running:
 def serve(params: Params, *, dns_port: int = 0, speed: float = 1.0) -> Iterator[Running]:
     """Serves a world; a `port` of 0 or 80 (or 443 for https) means any free port."""
     port = 0 if params.port == 80 else params.port
-    tls_port = 0 if params.tls_port == 443 else params.tls_port
-    params = replace(params, port=port, tls_port=tls_port)
+    params = replace(params, port=port)
     with tempfile.TemporaryDirectory(prefix="geomi-world-") as name:
         folder = Path(name)
         command = [

@@ -6,102 +6,30 @@ Faults are shown here, from one table; everything else comes from `World.answer`
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
+import tempfile
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from functools import partial
-from http import HTTPStatus
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self, TextIO, cast
+from typing import Self, TextIO, cast
 
-from geomi.states import Outcome
+from geomi.world import evil
 from geomi.world.dns import NameServer
-from geomi.world.evil_serve import EvilServer
-from geomi.world.listen import Listening, listen
-from geomi.world.model import FLAKY, Answer, World
+from geomi.world.evil_words import STALL, Say
+from geomi.world.model import FLAKY, Answer, Params, World
 from geomi.world.tls import Certificates
+from geomi.world.wire import LogRow, Wire, wire
 
 _CACHE_BYTES = 128 * 2**20
 _FLUSH_S = 0.2
-_CHUNK_BYTES = 4_000
-_REASONS = {status.value: status.phrase for status in HTTPStatus}
-
-
-class LogRow(NamedTuple):
-    """One request as the server saw it. Times are those of the server's clock."""
-
-    started_s: float  # the request was whole
-    ended_s: float  # the last byte was given to the kernel, or the connection ended
-    address: str
-    host: str
-    method: str
-    target: str
-    status: int  # 0 when no status line was sent
-    size_bytes: int  # of the body; of all that was sent where the host is evil
-    scheme: str = "http"
-
-    @property
-    def url(self) -> str:
-        return f"{self.scheme}://{self.host}{self.target}"
-
-    @classmethod
-    def parse(cls, line: str) -> LogRow:
-        """The reverse of what is written to the log file."""
-        a, b, *words = line.rstrip("\n").split("\t")
-        address, host, method, target, status, size, scheme = words
-        return cls(
-            float(a), float(b), address, host, method, target, int(status), int(size), scheme
-        )
-
-
-class _Wire(NamedTuple):
-    """What goes out for an answer, and what happens to the connection then."""
-
-    data: bytes
-    status: int
-    size_bytes: int
-    then: str = ""  # close, stall; empty: keep
-
-
-def wire(answer: Answer, *, head_only: bool = False) -> _Wire:
-    """The bytes of an answer, with its fault if it has one."""
-    body = b"" if head_only else answer.body
-    lines = [f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, 'Other')}"]
-    lines += [f"{name}: {value}" for name, value in answer.headers]
-    if answer.status == 304:
-        body = b""
-    elif answer.chunked and not answer.fault:
-        lines.append("Transfer-Encoding: chunked")
-        body = b"" if head_only else _chunks(body)
-    else:
-        lines.append(f"Content-Length: {len(answer.body)}")
-    lines.append("Server: geomi-world\r\n\r\n")
-    head = "\r\n".join(lines).encode("latin-1")
-    if answer.fault:
-        return _FAULTS[answer.fault](head, body)
-    return _Wire(head + body, answer.status, 0 if head_only else len(answer.body))
-
-
-def _chunks(body: bytes) -> bytes:
-    parts = [body[k : k + _CHUNK_BYTES] for k in range(0, len(body), _CHUNK_BYTES)]
-    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
-
-
-def _half(head: bytes, body: bytes, then: str) -> _Wire:
-    half = body[: len(body) // 2]
-    return _Wire(head + half, 200, len(half), then)
-
-
-_FAULTS: dict[str, Callable[[bytes, bytes], _Wire]] = {
-    Outcome.C_ERR: lambda _head, _body: _Wire(b"", 0, 0, "close"),  # nobody should get here
-    Outcome.H_ERR: lambda _head, _body: _Wire(b"", 0, 0, "close"),
-    Outcome.H_TIM: lambda _head, _body: _Wire(b"", 0, 0, "stall"),
-    Outcome.H_SHT: lambda _head, _body: _Wire(b"HTTP/1.1 200 OK\r\nServ", 0, 0, "close"),
-    Outcome.H_NPR: lambda _head, _body: _Wire(b"SSH-2.0-OpenSSH_9.2\r\n", 0, 0, "close"),
-    Outcome.D_ERR: lambda head, body: _half(head, body, "close"),
-    Outcome.D_TIM: lambda head, body: _half(head, body, "stall"),
-}
+_DATED = (429, 503)  # these may name a time, so they are not cached
+#: A script that is never read to its end must not fill memory: writing waits above this.
+_HIGH_BYTES = 262_144
 
 
 class _Connection(asyncio.Protocol):
@@ -172,12 +100,12 @@ class _Connection(asyncio.Protocol):
         else:
             self._send(out, log, last)
 
-    def _finish(self, out: _Wire, log: Callable[[], None], last: bool) -> None:
+    def _finish(self, out: Wire, log: Callable[[], None], last: bool) -> None:
         self._busy = False
         self._send(out, log, last)
         self._next()
 
-    def _send(self, out: _Wire, log: Callable[[], None], last: bool) -> None:
+    def _send(self, out: Wire, log: Callable[[], None], last: bool) -> None:
         if out.data and not self._transport.is_closing():
             self._transport.write(out.data)
         if out.then == "stall" and not self._transport.is_closing():
@@ -224,12 +152,10 @@ class WorldServer:
         self._open: dict[str, set[asyncio.Transport]] = {}
         self._failed: Counter[tuple[str, str, str]] = Counter()  # flaky answers given, by URL
         # Answers of a world that stands still; filled by find(), cut from the old end.
-        self._cache: OrderedDict[tuple[str, str, str], _Wire] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str, str], Wire] = OrderedDict()
         self._cached_bytes = 0
         self._servers: list[asyncio.Server] = []
-        self._evil = EvilServer(
-            pause_s=world.params.pause_s, clock=self.clock, note=self._note_evil
-        )
+        self._evil = _EvilServer(self, world.params)
         #: PEM of the certificate authority of the world's https; empty if it has none.
         self.authority = ""
         self._names: asyncio.DatagramTransport | None = None
@@ -250,7 +176,7 @@ class WorldServer:
                     partial(_Connection, self, address, scheme),
                     sock=sock,
                     backlog=1024,
-                    ssl=certificates.context() if scheme == "https" else None,
+                    ssl=_context(certificates) if scheme == "https" else None,
                 )
                 self._servers.append(server)
         for sock in sockets.evil:
@@ -284,7 +210,7 @@ class WorldServer:
     def find(
         self, host: str, target: str, headers: dict[str, str], *, method: str = "GET",
         scheme: str = "http",
-    ) -> tuple[_Wire, float]:  # fmt: skip
+    ) -> tuple[Wire, float]:  # fmt: skip
         """What to send, and after how many seconds."""
         key = (scheme, host, target)
         plain = method == "GET" and not (
@@ -300,7 +226,7 @@ class WorldServer:
         if answer.flaky > self._failed[key]:
             self._failed[key] += 1
             answer = FLAKY
-        elif not (self._world.params.changes or delay_s or _dated(answer)) and plain:
+        elif not (self._world.params.changes or delay_s or answer.status in _DATED) and plain:
             out = wire(answer)
             self._cache[key] = out
             self._cached_bytes += len(out.data)
@@ -315,12 +241,6 @@ class WorldServer:
             self.log.append(row)
         else:
             self._file.write("\t".join(map(str, row)) + "\n")
-
-    def _note_evil(
-        self, started_s: float, address: str, host: str, target: str, status: int, size: int
-    ) -> None:
-        host = f"{host}:{self._world.params.port}" if self._world.params.port != 80 else host
-        self.note(LogRow(started_s, self.clock(), address, host, "GET", target, status, size))
 
     def opened(self, address: str, transport: asyncio.Transport) -> None:
         """Called by connections."""
@@ -344,6 +264,134 @@ class WorldServer:
             loop.call_later(_FLUSH_S, self._flush_often, loop)
 
 
-def _dated(answer: Answer) -> bool:
-    """True if the answer names a time, so that it cannot be kept."""
-    return answer.status in (429, 503)
+class _EvilServer:
+    """One connection handler for all evil hosts; the address says which host it is."""
+
+    def __init__(self, server: WorldServer, params: Params) -> None:
+        self._server = server
+        self._pause_s = params.pause_s
+        self._port = "" if params.port == 80 else f":{params.port}"
+        self._by_address = {evil.address(entry): entry for entry in evil.EVILS}
+        # One a connection, removed when it ends; close() waits for none.
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection; one request, as most of these servers leave nothing to go on with."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            writer.transport.set_write_buffer_limits(high=_HIGH_BYTES)
+            head = await reader.readuntil(b"\r\n\r\n")
+            await self._answer(head, reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # the visitor left, which is what it should do
+        except asyncio.CancelledError:
+            writer.transport.abort()
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _answer(
+        self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        started_s, sent = self._server.clock(), 0
+        address = writer.get_extra_info("sockname")[0]
+        entry = self._by_address[address]
+        words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+        target = words[1] if len(words) == 3 else ""
+        asked = Say(target=target, page=entry.target, pause_s=self._pause_s)
+        gone = asyncio.ensure_future(reader.read())  # ends when the visitor closes
+        try:
+            for step in evil.script(entry, asked):
+                if isinstance(step, bytes):
+                    writer.write(step)
+                    sent += len(step)
+                    await writer.drain()
+                    await asyncio.sleep(0)  # a fast reader never makes drain() wait
+                    if gone.done() or writer.is_closing():
+                        return
+                    continue
+                await asyncio.wait((gone,), timeout=None if step == STALL else step)
+                if gone.done():
+                    return
+        finally:
+            gone.cancel()
+            ended_s, host = self._server.clock(), entry.host + self._port
+            self._server.note(LogRow(started_s, ended_s, address, host, "GET", target, 0, sent))
+
+    def close(self) -> None:
+        """Ends all connections."""
+        for task in list(self._tasks):
+            task.cancel()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """Sockets bound for a world."""
+
+    plain: list[socket.socket]
+    tls: list[socket.socket]
+    evil: list[socket.socket]
+
+
+def listen(world: World) -> Listening:
+    """Sockets at the world's addresses; a port of 0 becomes one that is free on all of
+    them, and so does 443 for https."""
+    params = world.params
+    wicked = [evil.address(entry) for entry in evil.EVILS] if params.evil else []
+    addresses = world.addresses()
+    bound = bind([*addresses, *wicked], params.port)
+    tls: list[socket.socket] = []
+    try:
+        if secure := world.tls_addresses():
+            tls = bind(secure, 0 if params.tls_port == 443 else params.tls_port)
+    except OSError:
+        for sock in bound:
+            sock.close()
+        raise
+    return Listening(plain=bound[: len(addresses)], tls=tls, evil=bound[len(addresses) :])
+
+
+def bind(addresses: list[str], port: int) -> list[socket.socket]:
+    """One listening socket for each address, all on one port; 0 finds a port free on all."""
+    for attempt in range(20):
+        sockets: list[socket.socket] = []
+        chosen = port
+        try:
+            for address in addresses:
+                family = socket.AF_INET6 if ":" in address else socket.AF_INET
+                sock = socket.socket(family, socket.SOCK_STREAM)
+                sockets.append(sock)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                sock.bind((address, chosen))
+                chosen = sock.getsockname()[1]
+        except OSError:
+            for sock in sockets:
+                sock.close()
+            if port or attempt == 19:
+                raise
+        else:
+            return sockets
+    raise AssertionError("the loop returns or raises")
+
+
+def _context(certificates: Certificates) -> ssl.SSLContext:
+    """What a socket for https needs: it chooses a certificate by the name that the client says."""
+
+    @lru_cache(maxsize=2_000)
+    def named(host: str) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # The standard library reads certificates from files alone.
+        with tempfile.TemporaryDirectory(prefix="geomi-world-") as folder:
+            path = Path(folder, "server.pem")
+            path.write_text(certificates.server(host), encoding="ascii")
+            context.load_cert_chain(path)
+        return context
+
+    def choose(sock: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> None:
+        sock.context = named(name or "")
+
+    context = named("")
+    context.sni_callback = choose
+    return context
