@@ -64,7 +64,7 @@ PARTS = (
     ),
     Part(
         name="records", role=Role.WORDS,
-        does="What crosses a border between two stages: frozen records with named fields, times in"
+        does="What crosses a border between stages: frozen records with named fields, times in"
         " UTC seconds.",
     ),
     Part(
@@ -106,7 +106,7 @@ PARTS = (
     ),
     Part(
         name="world", role=Role.WORLD,
-        shell=("__main__", "dns", "evil_serve", "listen", "running", "serve", "tls"),
+        shell=("__main__", "dns", "running", "server"),
         does="The small world: a seeded synthetic web, without sockets or served on loopback with"
         " its own DNS.",
     ),

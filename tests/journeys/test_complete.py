@@ -1,4 +1,4 @@
-"""A crawl finds what is there: compared with the world's own knowledge and with the server's log."""
+"""A crawl finds what is there: compared with the world and with the server's log."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def everything(running: Running, seeds: list[str], **how: Any) -> set[str]:
     return set(reachable(running.world, seeds, **how))
 
 
-# -- what is in --------------------------------------------------------------------------------------
+# -- what is in -------------------------------------------------------------------------------
 
 
 def test_an_exclude_keeps_pages_out_and_all_else_comes(tmp_path: Path, plain: Running) -> None:
@@ -95,7 +95,7 @@ def test_one_site_may_have_settings_of_its_own(tmp_path: Path, plain: Running) -
     assert {url for url in found if f"//{host}" not in url} == everything(plain, [two])
 
 
-# -- limits --------------------------------------------------------------------------------------------
+# -- limits -----------------------------------------------------------------------------------
 
 
 def test_max_pages_is_exact_for_each_seed_and_leaves_requisites_out_of_the_count(
@@ -147,7 +147,7 @@ def test_max_time_and_max_bytes_stop_and_leave_the_rest_waiting(
     assert visited(tmp_path / "c") == everything(plain, seeds)
 
 
-# -- again, seeds, manners -----------------------------------------------------------------------------
+# -- again, seeds, manners --------------------------------------------------------------------
 
 
 def test_again_visits_all_once_more_and_asks_with_validators(tmp_path: Path, web: Running) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from geomi.world import Params, Running, reachable, serve
 from geomi.world.features import PROMPT
-from geomi.world.serve import LogRow
+from geomi.world.server import LogRow
 from journeys.crawling import geomi, outcomes, settings, to_world
 
 REST_S, ADDRESS_REST_S, CRAWL_DELAY_S = 0.12, 0.05, 0.3

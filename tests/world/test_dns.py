@@ -8,7 +8,7 @@ import pytest
 
 from geomi.world import Params, World
 from geomi.world.dns import parse_query, reply
-from geomi.world.serve import WorldServer
+from geomi.world.server import WorldServer
 
 SHARES = {"nxdomain": 0.1, "servfail": 0.1, "nodata": 0.1, "habit.two": 0.3}
 

@@ -24,7 +24,7 @@ import uvloop
 from geomi.errors import OperatorError
 from geomi.world.features import WHOLE
 from geomi.world.model import Params, World
-from geomi.world.serve import WorldServer, listen
+from geomi.world.server import WorldServer, listen
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:

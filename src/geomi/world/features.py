@@ -26,7 +26,7 @@ class Role:
     share: float = 0.0
     content: str = "html"  # which renderer, see render.py
     status: int = 200
-    fault: str = ""  # an outcome that the wire shows, see serve.py
+    fault: str = ""  # an outcome that the wire shows, see server.py
     flaky: int = 0  # so many 503 before it answers
     linking: bool = False
     folder: str = ""  # where it lives, if not anywhere

@@ -10,7 +10,7 @@ import pytest
 
 from geomi.world import Params, World, reachable, serve
 from geomi.world.model import FLAKY, Answer
-from geomi.world.serve import bind
+from geomi.world.server import bind
 from geomi.world.wire import LogRow, wire
 
 #: Enough of everything to meet every fault in a small world.
