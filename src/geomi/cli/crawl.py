@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from geomi import url as urls
 from geomi.cli.progress import Progress
 from geomi.cluster.collection import Collection
+from geomi.cluster.given import must_be_there
 from geomi.cluster.local import Ending, LocalEngine
 from geomi.errors import OperatorError
-from geomi.seeds.lists import Seed, read_seeds
+from geomi.seeds.lists import Seed, given_seeds, read_seeds
 
 #: Options that belong to one crawl command, not to the collection.
 _PASSING = frozenset({"crawl.max_visits", "crawl.max_time_s", "crawl.max_bytes", "crawl.agents"})
@@ -114,15 +113,13 @@ def crawl(
             raise OperatorError(
                 f"{collection}: a new collection needs a seed: a URL, or --seeds FILE"
             )
-        if place.path.exists() and not place.path.is_dir():
-            raise OperatorError(f"{collection}: not a directory")
-        _check_archive(place, settings.archive.directories)
+        must_be_there(place, settings)
         kept = _from_sets(settings, sets or [])
         kept |= {name: value for name, value in given.items() if name not in _PASSING}
         place.create(kept)
     else:
         settings = _as_last(place, sets or [], given)
-    place.check_directories(settings)
+    must_be_there(place, settings)
     lock = place.coordinate()
     try:
         store = place.open_store(settings)
@@ -144,19 +141,6 @@ def crawl(
     else:
         _tell(collection, ending)
     return 1 if ending.why else 0
-
-
-def _check_archive(place: Collection, directories: tuple[str, ...]) -> None:
-    """Absolute archive directories must be there or makeable before the collection is made."""
-    for directory in directories:
-        path = Path(place.archive_path(directory))
-        while not path.exists() and path != path.parent:
-            path = path.parent
-        if not path.is_dir() or not os.access(path, os.W_OK):
-            raise OperatorError(
-                f"archive.directories: {directory}: cannot be made, {path} is not a directory"
-                " that may be written to"
-            )
 
 
 def _as_last(place: Collection, sets: list[str], given: dict[str, Any]) -> Any:
@@ -202,12 +186,7 @@ def _from_sets(settings: Any, sets: list[str]) -> dict[str, Any]:
 
 
 def _seeds(texts: list[str], files: list[Path]) -> list[Seed]:
-    found: list[Seed] = []
-    for text in texts:
-        url = urls.canonical(text if "://" in text else f"http://{text}")
-        if url is None:
-            raise OperatorError(f"{text}: not a URL that can be crawled (http or https)")
-        found.append(Seed(url=url, labels={}, source="given"))
+    found = given_seeds(texts)
     for path in files:
         seeds, problems = read_seeds(path)
         for problem in problems:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import pairwise
 
 import typer
 
@@ -77,5 +78,14 @@ def run(words: list[str]) -> int:
         usage = getattr(error, "format_message", None)
         if usage is None or not hasattr(error, "exit_code"):
             raise
-        print(f"geomi: {usage()}", file=sys.stderr)
+        print(f"geomi: {usage()}{_seen(error, words)}", file=sys.stderr)
         return 2
+
+
+def _seen(error: Exception, words: list[str]) -> str:
+    """What was given to the option that the error is about, where its text does not say it."""
+    options = getattr(getattr(error, "param", None), "opts", ())
+    for option, value in pairwise(words):
+        if option in options and value not in str(error):
+            return f" (given: {value})"
+    return ""

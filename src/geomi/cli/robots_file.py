@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from geomi import url as urls
+from geomi.cluster.given import hosts_of
 from geomi.cluster.plan import limits_of
-from geomi.cluster.shell import hosts_of
 from geomi.config import Settings
 from geomi.errors import OperatorError, ResourceError
 from geomi.extract.head import parse_head

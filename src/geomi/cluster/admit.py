@@ -6,8 +6,8 @@ import asyncio
 import ipaddress
 from collections.abc import Iterable
 
+from geomi.cluster.given import hosts_of
 from geomi.cluster.settle import host_of
-from geomi.cluster.shell import hosts_of
 from geomi.config import Settings
 from geomi.fetch.dns import Resolver
 from geomi.seeds.countries import Countries

@@ -102,18 +102,3 @@ class Collection:
             )
         lock.note(f"process {os.getpid()} on {os.uname().nodename}")
         return lock
-
-    def check_directories(self, settings: Settings) -> None:
-        """Every archive directory can be made and written to, before anything starts."""
-        for directory in settings.archive.directories:
-            path = self.archive_path(directory)
-            try:
-                os.makedirs(path, exist_ok=True)
-                probe = os.path.join(path, f".probe-{os.getpid()}")
-                with open(probe, "wb"):
-                    pass
-                os.unlink(probe)
-            except OSError as error:
-                raise OperatorError(
-                    f"archive.directories: {path}: {error.strerror or error}"
-                ) from error

@@ -46,13 +46,14 @@ from geomi.cluster.commands import (
     TakeIds,
     Write,
 )
+from geomi.cluster.given import hosts_of
 from geomi.cluster.ledger import Ledger, Written
 from geomi.cluster.plan import limits_of, plan_of
 from geomi.config import Settings
 from geomi.errors import OperatorError, ResourceError
 from geomi.extract import Extractor, mime_of, parse_head
 from geomi.fetch.client import Client
-from geomi.fetch.dns import Resolver, parse_hosts
+from geomi.fetch.dns import Resolver
 from geomi.fetch.guard import Guard
 from geomi.fetch.request import Fetch
 from geomi.frontier import tables as frontier_tables
@@ -441,18 +442,3 @@ class Shell:
 def take_ids(store: Store, number: int) -> int:
     with store.transaction():
         return frontier_tables.take_ids(store, "page", number)
-
-
-def hosts_of(settings: Settings) -> dict[str, list[str]]:
-    """`dns.hosts` as names and addresses; a string is the path of a hosts file."""
-    hosts = settings.dns.hosts
-    if isinstance(hosts, str):
-        try:
-            with open(hosts, encoding="utf-8", errors="replace") as file:
-                return parse_hosts(file.read())
-        except OSError as error:
-            raise OperatorError(f"dns.hosts: {hosts}: {error.strerror or error}") from error
-    return {
-        name: [addresses] if isinstance(addresses, str) else list(addresses)
-        for name, addresses in hosts.items()
-    }

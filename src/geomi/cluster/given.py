@@ -1,0 +1,64 @@
+"""What settings name outside the collection: files, directories, databases; checked beforehand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from geomi.cluster.collection import Collection
+from geomi.config import Settings
+from geomi.errors import OperatorError
+from geomi.fetch.dns import parse_hosts
+from geomi.seeds.countries import Countries
+from geomi.store import open_store
+
+
+def must_be_there(place: Collection, settings: Settings) -> None:
+    """OperatorError if a crawl with these settings could not begin. Leaves nothing behind then.
+
+    For a new collection this comes before it is made, so that a mistake makes nothing.
+    """
+    hosts_of(settings)
+    if settings.fetch.ca_file and not Path(settings.fetch.ca_file).is_file():
+        raise OperatorError(f"fetch.ca_file: {settings.fetch.ca_file}: no such file")
+    if settings.seeds.country_database:
+        with Countries(settings.seeds.country_database):
+            pass
+    if "://" in (address := place.store_address(settings)):
+        open_store(address).close()
+    for directory in settings.archive.directories:
+        # Those inside a collection are made with it.
+        if place.exists or os.path.isabs(directory):
+            _must_be_writable(place.archive_path(directory))
+
+
+def hosts_of(settings: Settings) -> dict[str, list[str]]:
+    """`dns.hosts` as names and addresses; a string is the path of a hosts file."""
+    hosts = settings.dns.hosts
+    if isinstance(hosts, str):
+        try:
+            with open(hosts, encoding="utf-8", errors="replace") as file:
+                return parse_hosts(file.read())
+        except OSError as error:
+            raise OperatorError(f"dns.hosts: {hosts}: {error.strerror or error}") from error
+    return {
+        name: [addresses] if isinstance(addresses, str) else list(addresses)
+        for name, addresses in hosts.items()
+    }
+
+
+def _must_be_writable(path: str) -> None:
+    """Makes the directory and a file in it; what it made goes again if that fails."""
+    made: list[Path] = []
+    probe = Path(path, f".probe-{os.getpid()}")
+    try:
+        for folder in reversed((Path(path), *Path(path).parents)):
+            if not folder.exists():
+                folder.mkdir()
+                made.append(folder)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        for folder in reversed(made):
+            folder.rmdir()
+        raise OperatorError(f"archive.directories: {path}: {error.strerror or error}") from error
