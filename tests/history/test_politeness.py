@@ -68,6 +68,12 @@ def test_with_two_connections_one_may_start_while_another_is_under_way() -> None
     assert judged([at(0.0, took=9.0), at(3.0, took=9.0), at(5.2)], a=rule).violations == 1
 
 
+def test_two_visits_at_once_that_end_within_a_millisecond_are_no_missing_rest() -> None:
+    rule = Rule(rest_s=0.02, rest_factor=0.0, address_rest_s=0.0, connections=2)
+    seen = judged([at(0.0, took=0.0008), at(0.0001, took=0.0009), at(0.0211)], a=rule)
+    assert seen.ok
+
+
 def test_own_hosts_are_listed_and_exempt() -> None:
     own = Rule(is_own=True)
     seen = judged([at(0.0), at(0.001), at(0.002)], a=own)

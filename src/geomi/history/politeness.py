@@ -193,8 +193,8 @@ class _Seen:
             return
         self.is_own = False
         unrested = [pair for pair in self.ends or () if pair[0] + pair[1] > started + TOLERANCE_S]
-        flying = [pair for pair in unrested if pair[0] > started + TOLERANCE_S]
-        ended = [pair for pair in unrested if pair[0] <= started + TOLERANCE_S]
+        flying = [pair for pair in unrested if pair[0] > started]
+        ended = [pair for pair in unrested if pair[0] <= started]
         if len(flying) >= rule.connections:
             end, rest = max(flying)
             self._broken(rest, started - end, started)
