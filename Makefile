@@ -21,7 +21,7 @@ help:
 	@echo 'make demo                      crawl the embedded sample web and show what was found'
 	@echo 'make crawl SEEDS="https://…"   crawl sites into ./$(COLLECTION) (COLLECTION=name)'
 	@echo 'make test                      tests, some minutes'
-	@echo 'make test-long [SUITE=name]    the long suites; each can be run alone'
+	@echo 'make test-long [SUITE=name]    the long suites; each can be run alone, stopped and gone on with'
 	@echo 'make check                     style and types'
 	@echo 'make bench [SUITE=name]        speed beside its peers (bench/run.py names the suites)'
 	@echo 'make docs                      write the generated pages of the reference'
@@ -65,7 +65,7 @@ test: .make/dev
 test-long: .make/dev
 	@bin/debian-packages nginx-light python3-doc postgresql-doc-15 openjdk-17-doc wget
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -p no:cacheprovider -m long \
-	    $(if $(SUITE),-k "$(SUITE)")
+	    --resume ".make/long-$(or $(SUITE),all)" $(if $(SUITE),-k "$(SUITE)")
 
 check: .make/dev
 	@$(BIN)/ruff check .

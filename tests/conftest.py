@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from resume import Resume
+
 settings.register_profile(
     "geomi",
     deadline=None,  # the machine may be busy; no test asserts on time
@@ -32,3 +34,16 @@ def documents(request: pytest.FixtureRequest) -> Path:
     if not (folder / "index.html").exists():
         pytest.skip(f"Debian package {request.param} is not installed")
     return folder
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--resume",
+        metavar="FILE",
+        help="leave out what passed before by this file, while the sources are the same",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--resume"):
+        config.pluginmanager.register(Resume(Path(config.getoption("--resume"))))
