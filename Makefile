@@ -65,7 +65,7 @@ test: .make/dev
 test-long: .make/dev
 	@bin/debian-packages nginx-light python3-doc postgresql-doc-15 openjdk-17-doc wget
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -p no:cacheprovider -m long \
-	    --resume ".make/long-$(or $(SUITE),all)" $(if $(SUITE),-k "$(SUITE)")
+	    --resume=".make/long-$(or $(SUITE),all)" $(if $(SUITE),-k "$(SUITE)")
 
 check: .make/dev
 	@$(BIN)/ruff check .

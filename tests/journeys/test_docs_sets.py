@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench.corpus import CORPORA, Corpus
+from bench.nginx import serving
 
-from corpus import CORPORA, Corpus
 from journeys.crawling import geomi, must_be_sound, outcomes
-from nginx import serving
 
 #: What one of the two asks for and the other does not, by corpus, each with its reason.
 WGET_ALONE = {
