@@ -10,8 +10,13 @@ from geomi.keys import KEYS, Key
 from geomi.settings import OWN, PRESETS, TABLES
 
 
-def default_toml(given: Mapping[str, Any] | None = None) -> str:
-    """geomi.toml with every setting explained; in comments, but for those given by full name."""
+def default_toml(
+    given: Mapping[str, Any] | None = None, sites: Mapping[str, Mapping[str, Any]] | None = None
+) -> str:
+    """geomi.toml with every setting explained; in comments, but for those given by full name.
+
+    `sites` are tables by host pattern.
+    """
     given = given or {}
     lines = [
         "# Settings of this collection. A line without # decides; the others show defaults.",
@@ -31,6 +36,10 @@ def default_toml(given: Mapping[str, Any] | None = None) -> str:
         "# rest_s = 10",
         "",
     ]
+    for host, values in (sites or {}).items():
+        lines.append(f"[site.{json.dumps(host)}]")
+        lines += [f"{full} = {to_toml(value)}" for full, value in values.items()]
+        lines.append("")
     return "\n".join(lines)
 
 

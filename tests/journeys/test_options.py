@@ -238,3 +238,13 @@ def test_settings_given_when_a_collection_is_made_stay_with_it(
     assert visited(tmp_path / "c") == {
         url for url in everything(plain, [seed], max_depth=1) if ".png" not in url
     }
+
+
+def test_settings_of_one_site_given_when_a_collection_is_made_stay_with_it(
+    tmp_path: Path, plain: Running
+) -> None:
+    seed = largest(plain)[0]
+    host = seed.split("/")[2].partition(":")[0]
+    crawl(plain, tmp_path / "c", seed, "--set", f'site."{host}".max_depth=0')
+    geomi("crawl", tmp_path / "c", "--again", "--json")
+    assert visited(tmp_path / "c") == everything(plain, [seed], max_depth=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,8 +35,8 @@ def init(
     """Make an empty collection with a commented geomi.toml."""
     from geomi import config
 
-    options = _from_sets(config.load(Path("geomi.toml.none"), sets or []), sets or [])
-    Collection(collection).create(options)
+    settings = config.load(Path(os.devnull), sets or [])
+    Collection(collection).create(_from_sets(settings, sets or []), settings.site)
     typer.echo(f"{collection}: made; edit {collection}/geomi.toml, then: geomi crawl {collection}")
 
 
@@ -116,7 +117,7 @@ def crawl(
         must_be_there(place, settings)
         kept = _from_sets(settings, sets or [])
         kept |= {name: value for name, value in given.items() if name not in _PASSING}
-        place.create(kept)
+        place.create(kept, settings.site)
     else:
         settings = _as_last(place, sets or [], given)
     must_be_there(place, settings)

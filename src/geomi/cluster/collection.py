@@ -35,8 +35,13 @@ class Collection:
             raise OperatorError(f"{self.path}: no collection here (no {FILE_NAME}, no {DATABASE})")
         return self
 
-    def create(self, given: Mapping[str, Any] | None = None) -> None:
-        """Makes the directory and its geomi.toml; `given` are settings to write into it."""
+    def create(
+        self,
+        given: Mapping[str, Any] | None = None,
+        sites: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Makes the directory and its geomi.toml; `given` are settings to write into it, `sites`
+        those of single sites."""
         if self.path.exists() and not self.path.is_dir():
             raise OperatorError(f"{self.path}: not a directory")
         if self.exists:
@@ -45,7 +50,7 @@ class Collection:
             raise OperatorError(f"{self.path}: the directory is not empty, and no collection")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            (self.path / FILE_NAME).write_text(default_toml(given), encoding="utf-8")
+            (self.path / FILE_NAME).write_text(default_toml(given, sites), encoding="utf-8")
         except OSError as error:
             raise OperatorError(f"{self.path}: {error.strerror or error}") from error
 
