@@ -131,7 +131,8 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "collection", "given", "ledger", "local", "shell", "verify_archive"),
+        shell=("admit", "collection", "drive", "given", "ledger", "local", "recover", "shell",
+               "verify_archive"),
         tables=("meta", "runs", "agents"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",

@@ -12,8 +12,9 @@ import typer
 
 from geomi.cli.progress import Progress
 from geomi.cluster.collection import Collection
+from geomi.cluster.drive import Drive, Ending
 from geomi.cluster.given import must_be_there
-from geomi.cluster.local import Ending, LocalEngine
+from geomi.cluster.local import LocalEngine
 from geomi.errors import OperatorError
 from geomi.seeds.lists import Seed, given_seeds, read_seeds
 
@@ -126,11 +127,14 @@ def crawl(
         store = place.open_store(settings)
         try:
             with Progress(store, settings, is_quiet=as_json) as progress:
-                engine = LocalEngine(place, settings, store, told=progress.told, warn=progress.warn)
+                drive = Drive(
+                    place, settings, store, engine=LocalEngine(), told=progress.told,
+                    warn=progress.warn,
+                )  # fmt: skip
                 kept_options = {
                     name: value for name, value in given.items() if name not in _PASSING
                 }
-                ending = engine.crawl(
+                ending = drive.crawl(
                     found, again=again, options={"sets": sets or [], "options": kept_options}
                 )
         finally:

@@ -92,6 +92,7 @@ def _make_room(collection: Path) -> None:
 def _crawl(collection: Path, running: Any, *, is_quiet: bool) -> None:
     from geomi.cli.progress import Progress
     from geomi.cluster.collection import Collection
+    from geomi.cluster.drive import Drive
     from geomi.cluster.local import LocalEngine
     from geomi.seeds.lists import Seed
 
@@ -107,8 +108,11 @@ def _crawl(collection: Path, running: Any, *, is_quiet: bool) -> None:
     store = place.open_store(settings)
     try:
         with Progress(store, settings, is_quiet=is_quiet) as progress:
-            engine = LocalEngine(place, settings, store, told=progress.told, warn=progress.warn)
-            engine.crawl(
+            drive = Drive(
+                place, settings, store, engine=LocalEngine(), told=progress.told,
+                warn=progress.warn,
+            )  # fmt: skip
+            drive.crawl(
                 [Seed(url=url, source="demo") for url in running.seeds()],
                 again=False, options={"sets": list(_MANNERS)},
             )  # fmt: skip

@@ -9,25 +9,26 @@ import msgspec
 
 from geomi import config
 from geomi.cluster.collection import Collection
+from geomi.cluster.engine import Orders
 from geomi.cluster.shell import Shell
 from geomi.errors import GeomiError, OperatorError
 
 
 def main() -> int:
-    orders = msgspec.json.decode(sys.stdin.buffer.readline())
+    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
     shell = Shell(
-        Collection(orders["collection"]),
-        config.restore(orders["settings"]),
-        agent=orders["agent"],
-        run=orders["run"],
+        Collection(orders.collection),
+        config.restore(orders.settings),
+        agent=orders.agent,
+        run=orders.run,
     )
     try:
         shell.run()
     except OperatorError as error:
-        print(f"geomi: {orders['agent']}: {error}", file=sys.stderr)
+        print(f"geomi: {orders.agent}: {error}", file=sys.stderr)
         return 2
     except GeomiError as error:
-        print(f"geomi: {orders['agent']}: {error}", file=sys.stderr)
+        print(f"geomi: {orders.agent}: {error}", file=sys.stderr)
         return 3
     except Exception:  # the border of the process: say it, the supervisor acts
         traceback.print_exc()

@@ -1,0 +1,170 @@
+"""A crawl from beginning to end: the coordinator's rounds, and an engine that runs the agents."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from geomi.cluster.collection import Collection
+from geomi.cluster.coordinator import Coordinator, must_have_seeds
+from geomi.cluster.engine import Engine, Keeper, Orders
+from geomi.cluster.recover import recover
+from geomi.cluster.standing import Standing
+from geomi.config import Settings
+from geomi.errors import ResourceError
+from geomi.seeds.lists import Seed
+from geomi.store import Store
+
+_STEP_S = 0.1
+_PAUSE_S = 1.0  # between looks at a disk that was full
+_STOP_S = 30.0  # agents that have not ended by then are killed; nothing committed is lost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a crawl ended. `why` is empty when it ended by itself."""
+
+    run: int
+    why: str
+    standing: Standing
+    seconds: float
+    restarts: int
+
+
+class Drive:
+    """Drives agents until the crawl is over, limited or interrupted."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        settings: Settings,
+        store: Store,
+        *,
+        engine: Engine,
+        told: Callable[[Standing], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda text: print(f"geomi: {text}", file=sys.stderr),
+    ) -> None:
+        self._collection = collection
+        self._settings = settings
+        self._store = store
+        self._told = told
+        self._warn = warn
+        self._coordinator = Coordinator(store, settings)
+        self._run = 0
+        names = [f"a{number}" for number in range(settings.crawl.agents)]
+        self._keeper = Keeper(engine, names, self._orders)
+        self._interrupts = 0
+
+    def _orders(self, agent: str) -> Orders:
+        return Orders(
+            collection=str(self._collection.path.absolute()),
+            settings=self._settings.dump(),
+            agent=agent,
+            run=self._run,
+        )
+
+    def crawl(self, seeds: Iterable[Seed], *, again: bool, options: dict[str, object]) -> Ending:
+        """A crawl from beginning to end. The caller holds the collection's lock."""
+        coordinator, store = self._coordinator, self._store
+        self._recover()
+        run = self._run = coordinator.begin(again=again, options=options, now=time.time())
+        coordinator.add_seeds(seeds, now=time.time())
+        must_have_seeds(store)
+        coordinator.widen(run=run, now=time.time())
+        coordinator.set_quota(self._settings.crawl.max_visits)
+        began = time.monotonic()
+        before = {
+            number: signal.signal(number, self._interrupt)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            why = self._loop(run, began)
+        finally:
+            self._keeper.stop(_STOP_S, time.monotonic)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        try:
+            self._recover()
+            while coordinator.step(run=run, now=time.time()):
+                pass
+            standing = coordinator.standing(now=time.time())
+            state = "stopped" if why or standing.pending else "done"
+            left = why or ("patience" if standing.pending else "")
+            coordinator.end(run, state, left, now=time.time())
+        except ResourceError as error:  # the next crawl mends what is left open
+            self._warn(str(error))
+            why = why or "disk"
+            standing = coordinator.standing(now=time.time())
+        return Ending(
+            run=run, why=why, standing=standing, seconds=time.monotonic() - began,
+            restarts=self._keeper.restarts,
+        )  # fmt: skip
+
+    def _recover(self) -> None:
+        recover(self._collection, self._store, self._settings)
+
+    def _interrupt(self, _number: int, _frame: object) -> None:
+        self._interrupts += 1
+        if self._interrupts > 1:
+            self._keeper.kill()
+
+    def _loop(self, run: int, began: float) -> str:
+        """Supervises until the end; returns what stopped it, empty for the natural end."""
+        crawl = self._settings.crawl
+        coordinator = self._coordinator
+        base = coordinator.standing(now=time.time())
+        complaint = ""
+        while True:
+            if self._interrupts:
+                return "interrupted"
+            try:
+                self._keep()
+                busy = coordinator.step(run=run, now=time.time())
+                standing = coordinator.standing(now=time.time())
+            except ResourceError as error:  # agents pause for the same reason; all go on together
+                if str(error) != complaint:
+                    complaint = str(error)
+                    self._warn(f"pauses: {error}")
+                time.sleep(_PAUSE_S)
+                continue
+            complaint = ""
+            self._told(standing)
+            if coordinator.is_over(standing) and not busy:
+                return ""
+            if crawl.max_time_s is not None and time.monotonic() - began >= crawl.max_time_s:
+                return "max_time_s"
+            if (
+                crawl.max_bytes is not None
+                and standing.size_bytes - base.size_bytes >= crawl.max_bytes
+            ):
+                return "max_bytes"
+            if (
+                crawl.max_visits is not None
+                and not standing.held
+                and standing.visits - base.visits >= crawl.max_visits
+            ):
+                return "max_visits"
+            self._ask_addresses()
+            if not busy:
+                time.sleep(_STEP_S)
+
+    def _keep(self) -> None:
+        for death in self._keeper.look(time.monotonic()):
+            self._recover()
+            self._warn(
+                f"agent {death.agent} ended with code {death.code};"
+                f" starts again in {death.again_in_s:g} s"
+            )
+
+    def _ask_addresses(self) -> None:
+        """Candidates whose address decides: asked here, a few at a time."""
+        sites = self._coordinator.to_ask()
+        if not sites:
+            return
+        from geomi.cluster.admit import rules_by_address
+
+        for site, rule in rules_by_address(self._settings, sites):
+            self._coordinator.answered(site, rule, now=time.time())

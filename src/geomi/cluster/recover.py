@@ -1,0 +1,47 @@
+"""What dead agents left on this machine: their files, leases and claims are taken over."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+
+from geomi.archive.files import Lock, RealFiles
+from geomi.cluster import tables
+from geomi.cluster.collection import Collection
+from geomi.cluster.ledger import Ledger
+from geomi.config import Settings
+from geomi.store import Store
+
+
+def recover(collection: Collection, store: Store, settings: Settings) -> int:
+    """Keeps the committed part of each file they left open, frees their sites; their number.
+
+    An agent is dead when its flock can be taken. That can be seen on its own machine alone, so
+    agents of other machines are left to those: their leases end by themselves.
+    """
+    recovered = 0
+    here = socket.gethostname()
+    files = RealFiles()
+    ledger = Ledger(
+        store=store, files=files, where=collection.archive_path, level=settings.archive.level,
+        now=time.time,
+    )  # fmt: skip
+    for agent, incarnation, host, _, _ in tables.running_agents(store):
+        if host != here:
+            continue
+        lock = Lock(collection.lock_path(f"{agent}-{incarnation}"))
+        if not lock.take():
+            continue
+        try:
+            ledger.recover(agent, incarnation)
+            collection.clear_spool(agent, incarnation)
+            recovered += 1
+        finally:
+            lock.release()
+            try:
+                os.unlink(lock.path)
+            except FileNotFoundError:  # somebody else recovered it too: harmless
+                pass
+    files.close()
+    return recovered

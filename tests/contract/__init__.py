@@ -1,0 +1,1 @@
+"""One contract, every implementation."""
