@@ -41,7 +41,7 @@ help:
 	@touch $@
 
 .make/dev: .make/venv
-	@$(BIN)/python bin/requirements dev > .make/dev.txt
+	@$(BIN)/python bin/requirements dev cluster > .make/dev.txt
 	@$(PIP) --only-binary=:all: --requirement .make/dev.txt
 	@touch $@
 

@@ -19,6 +19,7 @@ from geomi.settings import (
     TABLES,
     Agent,
     Archive,
+    Cluster,
     Crawl,
     Dns,
     Fetch,
@@ -64,6 +65,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     seeds: Seeds = Seeds()
     robots: Robots = Robots()
     traps: Traps = Traps()
+    cluster: Cluster = Cluster()
     site: dict[str, Values] = {}  # host pattern -> what its table says
 
     @property

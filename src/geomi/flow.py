@@ -131,8 +131,8 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "collection", "drive", "given", "ledger", "local", "recover", "shell",
-               "verify_archive"),
+        shell=("admit", "collection", "drive", "given", "ledger", "local", "on_ray", "recover",
+               "shell", "verify_archive"),
         tables=("meta", "runs", "agents"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",
@@ -152,6 +152,7 @@ LIBRARIES = {
     "maxminddb": ("seeds.countries",),
     "publicsuffixlist": ("url",),
     "pycurl": ("fetch.client",),
+    "ray": ("cluster.on_ray",),
     "rbloom": ("frontier.seen",),
     "sqlite3": ("store.sqlite",),
     "uvloop": ("cluster.shell", "world.__main__"),

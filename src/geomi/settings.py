@@ -252,6 +252,17 @@ class Traps(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     site_pages: Annotated[Natural, SITE, "Most pages of a site"] = 10_000_000
 
 
+class Cluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What carries the agents."""
+
+    engine: Annotated[
+        Literal["local", "ray"], "Processes of this machine, or actors on a Ray cluster"
+    ] = "local"
+    address: Annotated[
+        str, "Address of the Ray cluster, `host:port`; `auto`: the one of this machine"
+    ] = "auto"
+
+
 #: Tables of geomi.toml, in the order of the reference. `store` stands above them.
 TABLES: dict[str, type[Struct]] = {
     "crawl": Crawl,
@@ -266,6 +277,7 @@ TABLES: dict[str, type[Struct]] = {
     "seeds.admit": Admit,
     "robots": Robots,
     "traps": Traps,
+    "cluster": Cluster,
 }
 
 #: What a preset sets, where the operator set nothing.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
@@ -12,15 +12,18 @@ import pytest
 from contract import work
 from geomi.cluster.engine import Engine
 from geomi.cluster.local import LocalEngine
+from geomi.cluster.on_ray import RayEngine
 from geomi.errors import InternalError
-
-#: Engines by name, each made anew.
-ENGINES: dict[str, Callable[[], Engine]] = {"local": lambda: LocalEngine(workers=2)}
+from rays import cluster
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(scope="module", params=["local", "ray"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    with closing(ENGINES[request.param]()) as made:
+    if request.param == "local":
+        with closing(LocalEngine(workers=2)) as made:
+            yield made
+        return
+    with cluster() as running, closing(RayEngine(running.address)) as made:
         yield made
 
 

@@ -13,13 +13,16 @@ import typer
 from geomi.cli.progress import Progress
 from geomi.cluster.collection import Collection
 from geomi.cluster.drive import Drive, Ending
+from geomi.cluster.engines import engine_of
 from geomi.cluster.given import must_be_there
-from geomi.cluster.local import LocalEngine
 from geomi.errors import OperatorError
 from geomi.seeds.lists import Seed, given_seeds, read_seeds
 
 #: Options that belong to one crawl command, not to the collection.
-_PASSING = frozenset({"crawl.max_visits", "crawl.max_time_s", "crawl.max_bytes", "crawl.agents"})
+_PASSING = frozenset({
+    "crawl.max_visits", "crawl.max_time_s", "crawl.max_bytes", "crawl.agents", "cluster.engine",
+    "cluster.address",
+})  # fmt: skip
 
 
 def register(app: typer.Typer) -> None:
@@ -77,6 +80,12 @@ def crawl(
         typer.Option("--requisites/--no-requisites", help="Images, styles, scripts of pages."),
     ] = None,
     agents: Annotated[int | None, typer.Option(help="Agent processes.")] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="What carries the agents: local or ray.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="The Ray cluster, HOST:PORT; default: this machine's.")
+    ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Visit all known pages once more, as a new run.")
     ] = False,
@@ -104,6 +113,8 @@ def crawl(
         "crawl.max_bytes": max_bytes,
         "crawl.requisites": requisites,
         "crawl.agents": agents,
+        "cluster.engine": engine,
+        "cluster.address": address,
     }
     given = {name: value for name, value in options.items() if value is not None}
     place = Collection(collection)
@@ -126,9 +137,12 @@ def crawl(
     try:
         store = place.open_store(settings)
         try:
-            with Progress(store, settings, is_quiet=as_json) as progress:
+            with (
+                engine_of(settings) as carrier,
+                Progress(store, settings, is_quiet=as_json) as progress,
+            ):
                 drive = Drive(
-                    place, settings, store, engine=LocalEngine(), told=progress.told,
+                    place, settings, store, engine=carrier, told=progress.told,
                     warn=progress.warn,
                 )  # fmt: skip
                 kept_options = {

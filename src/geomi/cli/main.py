@@ -9,7 +9,7 @@ from itertools import pairwise
 import typer
 
 from geomi import __version__
-from geomi.cli import crawl, demo, explain, flow, look, seeds
+from geomi.cli import cluster, crawl, demo, explain, flow, look, seeds
 from geomi.errors import GeomiError, OperatorError, ResourceError
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ crawl.register(app)
 look.register(app)
 demo.register(app)
 flow.register(app)
+app.add_typer(cluster.app, name="cluster", help="A Ray cluster to crawl with.")
 app.add_typer(seeds.app, name="seeds", help="Where parties start.")
 app.add_typer(explain.app, name="explain", help="Why geomi does what it does with a URL.")
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from geomi.cluster.collection import Collection
+from geomi.cluster.on_ray import must_answer
 from geomi.config import Settings
 from geomi.errors import OperatorError
 from geomi.fetch.dns import parse_hosts
@@ -24,6 +25,8 @@ def must_be_there(place: Collection, settings: Settings) -> None:
     if settings.seeds.country_database:
         with Countries(settings.seeds.country_database):
             pass
+    if settings.cluster.engine == "ray":
+        must_answer(settings.cluster.address)
     if "://" in (address := place.store_address(settings)):
         open_store(address).close()
     for directory in settings.archive.directories:

@@ -49,6 +49,7 @@ from geomi.cluster.commands import (
 from geomi.cluster.given import hosts_of
 from geomi.cluster.ledger import Ledger, Written
 from geomi.cluster.plan import limits_of, plan_of
+from geomi.cluster.recover import recover
 from geomi.config import Settings
 from geomi.errors import OperatorError, ResourceError
 from geomi.extract import Extractor, mime_of, parse_head
@@ -97,14 +98,16 @@ class Shell:
         import uvloop
 
         self._store = self._collection.open_store(self._settings)
-        incarnation = tables.begin_agent(
-            self._store, self._name, socket.gethostname(), os.getpid(), time.time()
-        )
-        self._incarnation = incarnation
+        recover(self._collection, self._store, self._settings)  # what died on this machine
+        incarnation = self._incarnation = tables.next_incarnation(self._store)
         lock = Lock(self._collection.lock_path(f"{self._name}-{incarnation}"))
         if not lock.take():
             raise OperatorError(f"{lock.path}: held by another process")
         lock.note(f"process {os.getpid()} on {socket.gethostname()}")
+        tables.begin_agent(
+            self._store, self._name, socket.gethostname(), os.getpid(), time.time(),
+            incarnation=incarnation,
+        )  # fmt: skip
         self._plan = plan_of(
             self._settings, self._store, agent=self._name, incarnation=incarnation, run=self._run
         )

@@ -69,16 +69,28 @@ def set_run(store: Store, run: int, state: str, why: str, now: float) -> None:
     )
 
 
-def begin_agent(store: Store, agent: str, host: str, pid: int, now: float) -> int:
-    """A new incarnation of an agent; its number."""
+def next_incarnation(store: Store) -> int:
+    """A number that no agent had."""
     with store.transaction():
-        incarnation = frontier.take_ids(store, "incarnation", 1)
+        return frontier.take_ids(store, "incarnation", 1)
+
+
+def begin_agent(
+    store: Store, agent: str, host: str, pid: int, now: float, *, incarnation: int | None = None
+) -> int:
+    """A new incarnation of an agent; its number.
+
+    Who can be seen from here is taken for dead unless its lock is held, so a process takes a
+    number and its lock first, and gives the number.
+    """
+    number = next_incarnation(store) if incarnation is None else incarnation
+    with store.transaction():
         store.run(
             "INSERT INTO agents (agent, incarnation, host, pid, started, beat, state)"
             " VALUES (?, ?, ?, ?, ?, ?, 'running')",
-            (agent, incarnation, host, pid, now, now),
+            (agent, number, host, pid, now, now),
         )
-    return incarnation
+    return number
 
 
 def running_agents(store: Store) -> list[tuple[Any, ...]]:
