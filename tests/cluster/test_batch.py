@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomi import url as urls
-from geomi.cluster.batch import EPOCH, OFFSET, SITE, Batch, Committed, NewPage, Stored, commit
+from geomi.cluster.batch import EPOCH, OFFSET, SITE, Batch, Committed, Stored, commit
+from geomi.cluster.found import NewPage
 from geomi.cluster.tables import MIGRATIONS
 from geomi.frontier import tables
 from geomi.frontier.tables import Known

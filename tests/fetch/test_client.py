@@ -206,6 +206,28 @@ def test_a_resting_connection_that_the_server_closed_is_replaced_in_silence(tmp_
     run(main())
 
 
+def test_after_an_answer_that_ended_inside_its_header_no_dead_connection_is_used(
+    tmp_path: Path,
+) -> None:
+    """Several of them were tried one after the other, until a good page had failed."""
+
+    async def main() -> None:
+        short = [OK + b"Content-T", CLOSE]
+        async with serving(*[[ABC, KEEP]] * 4, short, short, short, [ABC, KEEP]) as wire:
+            with Robot(tmp_path) as robot:
+                for ticket in range(4):
+                    robot.client.start(wire.fetch(ticket=ticket))
+                await robot.until(4)
+                for _ in range(3):
+                    assert (await robot.get(wire.fetch())).outcome == Outcome.H_SHT
+                for _ in range(2):
+                    capture = await robot.get(wire.fetch())
+                    assert (capture.outcome, capture.detail) == (Outcome.OK, "")
+                assert len(wire.requests) == 9
+
+    run(main())
+
+
 def test_many_at_once_on_few_connections_all_come_back(tmp_path: Path) -> None:
     async def main() -> None:
         async with serving([ABC, KEEP]) as wire:

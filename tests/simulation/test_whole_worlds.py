@@ -35,6 +35,35 @@ def test_the_bloom_filter_finds_the_same_pages(seed: int) -> None:
     check_world(seed, sites=10, sets=sets)
 
 
+def check_depths(seed: int, *, agents: int, max_depth: int, sets: tuple[str, ...] = HASTY) -> None:
+    sets = (*sets, f"crawl.max_depth={max_depth}")
+    sim, world = simulation(seed, sites=12, pages=20, agents=agents, sets=sets)
+    assert crawl(sim, crash_ticks=[], kind="kill") == []
+    wanted = reachable(world, [seed.url for seed in sim.seeds], max_depth=max_depth)
+    rows = sim.store.all("SELECT url, depth FROM pages WHERE outcome <> 'skip'")
+    assert dict(rows) == {url: one.depth for url, one in wanted.items()}
+
+
+@pytest.mark.parametrize("max_depth", [1, 2, 3])
+@pytest.mark.parametrize("agents", [1, 4])
+def test_under_a_limit_every_page_has_its_least_depth(agents: int, max_depth: int) -> None:
+    for seed in (60, 61, 64):
+        check_depths(seed, agents=agents, max_depth=max_depth)
+
+
+def test_the_bloom_filter_keeps_no_shorter_way_from_counting() -> None:
+    sets = tuple(text for text in HASTY if "seen" not in text)
+    for seed in (60, 61, 64):
+        check_depths(seed, agents=3, max_depth=3, sets=sets)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("agents", [1, 2, 5])
+def test_under_a_limit_every_page_of_fifty_worlds_has_its_least_depth(agents: int) -> None:
+    for seed in range(200, 250):
+        check_depths(seed, agents=agents, max_depth=1 + seed % 3)
+
+
 def test_sitemaps_lead_to_pages_that_no_link_leads_to() -> None:
     assert sum(pages_by_sitemap_alone(seed) for seed in range(4)) > 0
 

@@ -923,6 +923,10 @@ class Agent:
             if ctx is not None and ctx.epoch == batch.epochs.get(new.site_id):
                 ctx.queue.put(new.known, now=now)
                 self._schedule(ctx, now)
+        for new in result.nearer:
+            ctx = self._by_id.get(new.site_id)
+            if ctx is not None and ctx.epoch == batch.epochs.get(new.site_id):
+                self._moved(ctx, new.known, now)
         for letter, _ in batch.letters:
             self._draining.discard(letter)
         for site_id in result.refused:
@@ -933,6 +937,17 @@ class Agent:
         for ctx in crowd:
             self._say_goodbye(ctx, now)
         self.wake(now)
+
+    def _moved(self, ctx: Context, known: Known, now: float) -> None:
+        """The store moved a waiting page forward: what is in memory of it follows."""
+        self._settler.batch.move(known)
+        if ctx.queue.nearer(known, now=now):
+            self._schedule(ctx, now)
+            return
+        for ticket in ctx.flying:
+            flight = self._flights[ticket]
+            if flight.known is not None and flight.known.page == known.page:
+                flight.known = flight.known._replace(rank=known.rank, depth=known.depth)
 
     def _leave(self, ctx: Context, now: float, *, go_to: str = "") -> None:
         """Gives the site back as soon as its last rows are written."""

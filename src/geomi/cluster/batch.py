@@ -7,34 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from geomi.archive import tables as archive_tables
 from geomi.archive.writer import FileWrite
+from geomi.cluster.found import NewPage, found_nearer, page_row, revive
 from geomi.frontier import tables as frontier_tables
 from geomi.frontier.tables import Known
 from geomi.history import tables as history_tables
 from geomi.records import PASSES_SEEN
 from geomi.seeds import tables as seeds_tables
-from geomi.states import Outcome
 from geomi.store import Store
 
 # Places in a row of `visits` (history.tables.PUT_VISIT).
 SITE, EPOCH, SIZE, FILE, OFFSET, LENGTH, BATCH = 1, 6, 15, 17, 18, 19, 22
-
-
-@dataclass(slots=True)
-class NewPage:
-    """A page found. `known` waits for its visit; with a `why` it is refused and only recorded."""
-
-    site_id: int
-    known: Known
-    url_hash: int
-    found: float
-    run: int
-    why: str = ""
-    is_maybe: bool = False  # the seen-filter cannot say: the store decides
 
 
 @dataclass(slots=True)
@@ -92,6 +79,23 @@ class Batch:
     def is_empty(self) -> bool:
         return not (self.epochs or self.files)
 
+    def settles(self, page: int) -> bool:
+        """True if this batch says what becomes of a waiting page."""
+        return any(page == row[2] for row in self.done) or any(
+            page == known.page for _, known in self.retried
+        )
+
+    def move(self, known: Known) -> None:
+        """A page that waits was moved in line while its visit was under way."""
+        self.done = [
+            (site_id, known.rank if page == known.page else rank, page)
+            for site_id, rank, page in self.done
+        ]
+        self.retried = [
+            (site_id, k._replace(rank=known.rank) if k.page == known.page else k)
+            for site_id, k in self.retried
+        ]
+
     def grown(self, file: int, index: int, length: int) -> None:
         """A spooled part at `index` of `file` turned out `length` bytes long."""
         for stored in self.stored:
@@ -111,6 +115,7 @@ class Committed:
 
     refused: frozenset[int]  # sites whose epoch is no longer ours: nothing of them was written
     inserted: tuple[NewPage, ...]  # maybes that were new, and wait
+    nearer: tuple[NewPage, ...] = ()  # pages that wait and were found by a shorter way
 
 
 def commit(store: Store, batch: Batch, *, now: float, lengths: dict[int, int]) -> Committed:
@@ -133,7 +138,7 @@ def commit(store: Store, batch: Batch, *, now: float, lengths: dict[int, int]) -
         counts["visits"] += sum(1 for row in visits if row[0])
         counts["bytes"] += sum(row[SIZE] for row in visits)
         parties: Counter[int] = Counter()  # pages admitted to each
-        inserted = _insert(store, batch, refused, counts, waiting, parties)
+        inserted, nearer = _insert(store, batch, refused, counts, waiting, parties)
         _settle(store, batch, refused, counts, waiting)
         _give_up(store, batch, refused, counts, waiting)
         _outside(store, batch, refused, counts)
@@ -153,7 +158,7 @@ def commit(store: Store, batch: Batch, *, now: float, lengths: dict[int, int]) -
         )
         counts["pages.pending"] += sum(waiting.values())
         frontier_tables.count(store, counts.items())
-    return Committed(refused=frozenset(refused), inserted=tuple(inserted))
+    return Committed(refused=frozenset(refused), inserted=tuple(inserted), nearer=tuple(nearer))
 
 
 def _refused(store: Store, batch: Batch) -> set[int]:
@@ -213,27 +218,18 @@ def _settle(
     store.many(frontier_tables.DROP_PENDING, done)
 
 
-def page_row(new: NewPage) -> tuple[Any, ...]:
-    """Parameters of NEW_PAGE."""
-    k = new.known
-    return (
-        k.page, new.site_id, k.url, new.url_hash, k.depth, k.party, k.kind, k.via, k.hops,
-        new.found, new.run, k.outcome, new.why,
-    )  # fmt: skip
-
-
 def _insert(
     store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int],
     parties: Counter[int],
-) -> list[NewPage]:  # fmt: skip
-    """New pages and what of them waits. Returns the maybes that wait now.
+) -> tuple[list[NewPage], list[NewPage]]:  # fmt: skip
+    """New pages and what of them waits. Returns the maybes that wait now, and those found nearer.
 
     Before _settle: some of them are settled in the same batch.
     """
     sure = [n for n in batch.new if not n.is_maybe and n.site_id not in refused]
     store.many(frontier_tables.NEW_PAGE, [page_row(n) for n in sure])
     fresh: list[NewPage] = []
-    revived: dict[int, NewPage] = {}  # by page: two notices of one page are one wish
+    there: list[NewPage] = []
     for new in batch.new:
         if not new.is_maybe or new.site_id in refused:
             continue
@@ -243,17 +239,19 @@ def _insert(
             if not new.why:
                 fresh.append(new)
         elif not new.why:
-            back = _revive(store, new, counts)
-            if back is not None:
-                revived.setdefault(back.known.page, back)
-    store.many(
-        frontier_tables.PUT_PENDING,
-        [
-            (n.site_id, n.known.rank, n.known.page, n.known.reason, n.known.not_before, 0.0, 0)
-            for n in (*sure, *revived.values())
-            if not n.why
-        ],
-    )
+            there.append(new)
+    _wait(store, sure)
+    nearer: list[NewPage] = []
+    revived: dict[int, NewPage] = {}  # by page: two notices of one page are one wish
+    for new in there:
+        moved = None
+        if new.may_be_nearer:
+            moved = found_nearer(store, new, is_settled=batch.settles)
+        if moved is not None:
+            nearer.append(moved)
+        elif (back := revive(store, new, counts)) is not None:
+            revived.setdefault(back.known.page, back)
+    _wait(store, revived.values())
     for new in sure:
         counts["outcome." + new.known.outcome] += 1
     for new in (*sure, *revived.values()):
@@ -262,53 +260,18 @@ def _insert(
             if not new.known.reason & PASSES_SEEN:
                 parties[new.known.party] += 1
     counts["pages.known"] += len(sure)
-    return [*fresh, *revived.values()]
+    return [*fresh, *revived.values()], nearer
 
 
-def _revive(store: Store, new: NewPage, counts: Counter[str]) -> NewPage | None:
-    """A known page that is to wait all the same: by its reason, or refused as found before.
-
-    What robots.txt, the guard or a parked site refused stays refused.
-    """
-    known = new.known
-    if known.reason & PASSES_SEEN:
-        return _once_more(store, new)
-    row = store.one(
-        "UPDATE pages SET outcome = 'NULL', why = '', depth = ?, party = ?, kind = ?, via = ?,"
-        " hops = ? WHERE site_id = ? AND url_hash = ? AND url = ? AND outcome = 'skip'"
-        " AND why IN ('depth', 'prefix', 'include', 'max_pages') RETURNING page",
-        (
-            known.depth, known.party, known.kind, known.via, known.hops, new.site_id,
-            new.url_hash, known.url,
-        ),
-    )  # fmt: skip
-    if row is None:
-        return None
-    counts["outcome.skip"] -= 1
-    counts["outcome.NULL"] += 1
-    return replace(new, known=known._replace(page=int(row[0])))
-
-
-def _once_more(store: Store, new: NewPage) -> NewPage | None:
-    """A page that is due, or of which a notice came: with what the store knows of it.
-
-    One that waits already goes on waiting, for one more reason and no later than asked for.
-    """
-    there = frontier_tables.find_page(store, new.site_id, new.known.url, new.url_hash)
-    if there is None or there[2] in (Outcome.SKIP, Outcome.BAD):
-        return None
-    page = int(there[0])
-    if there[3] is not None:
-        store.run(
-            "UPDATE pending SET reason = reason | ?, not_before = min(not_before, ?)"
-            " WHERE site_id = ? AND page = ?",
-            (new.known.reason, new.known.not_before, new.site_id, page),
-        )
-        return None
-    known = frontier_tables.known_page(store, page, rank=new.known.rank)
-    return replace(new, known=known._replace(
-        reason=new.known.reason, not_before=new.known.not_before
-    ))  # fmt: skip
+def _wait(store: Store, pages: Iterable[NewPage]) -> None:
+    store.many(
+        frontier_tables.PUT_PENDING,
+        [
+            (n.site_id, n.known.rank, n.known.page, n.known.reason, n.known.not_before, 0.0, 0)
+            for n in pages
+            if not n.why
+        ],
+    )
 
 
 def _give_up(

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 
 from geomi import url as urls
 from geomi.cluster import tables as cluster_tables
-from geomi.cluster.batch import NewPage, known_sites, page_row
+from geomi.cluster.batch import known_sites
 from geomi.cluster.context import SiteRules
+from geomi.cluster.found import NewPage, found_nearer, page_row, revive
 from geomi.cluster.plan import admission, site_rules
 from geomi.cluster.settle import host_of
 from geomi.cluster.standing import Standing, standing
@@ -23,7 +24,7 @@ from geomi.frontier import retry, tables
 from geomi.frontier.scope import Admission, prefix_of
 from geomi.frontier.tables import Known
 from geomi.history import tables as history_tables
-from geomi.records import Reason, Wanted
+from geomi.records import PASSES_SEEN, Reason, Wanted
 from geomi.seeds import tables as seeds_tables
 from geomi.seeds.lists import Seed
 from geomi.store import Store
@@ -334,15 +335,18 @@ class Coordinator:
                 0,
             )  # fmt: skip
             url_hash = urls.url_hash(url)
-            new = NewPage(ids[site], known, url_hash, now, run, why, True)
+            may_be_nearer = scope.max_depth is not None
+            new = NewPage(ids[site], known, url_hash, now, run, why, True, may_be_nearer)
             if self._store.run(tables.MAYBE_PAGE, (*page_row(new), ids[site], url_hash, url)):
                 counts["pages.known"] += 1
                 counts["outcome." + known.outcome] += 1
                 if not why:
-                    self._wait(known, ids[site], waiting)
-                    self._store.run("UPDATE seeds SET pages = pages + 1 WHERE seed = ?", (party,))
+                    self._wait(new, waiting)
             elif not why:
-                self._want_again(known, ids[site], url_hash, waiting, counts)
+                if may_be_nearer and found_nearer(self._store, new) is not None:
+                    continue
+                if (back := revive(self._store, new, counts)) is not None:
+                    self._wait(back, waiting)
         self._store.many("DELETE FROM inbox WHERE letter = ?", [(row[0],) for row in letters])
         self._store.many(
             "UPDATE sites SET waiting = waiting + ?, next_due = 0 WHERE site_id = ?",
@@ -351,29 +355,15 @@ class Coordinator:
         counts["pages.pending"] += sum(waiting.values())
         tables.count(self._store, counts.items())
 
-    def _wait(self, known: Known, site_id: int, waiting: Counter[int]) -> None:
+    def _wait(self, new: NewPage, waiting: Counter[int]) -> None:
+        known = new.known
         self._store.run(
             tables.PUT_PENDING,
-            (site_id, known.rank, known.page, known.reason, known.not_before, 0.0, 0),
+            (new.site_id, known.rank, known.page, known.reason, known.not_before, 0.0, 0),
         )
-        waiting[site_id] += 1
-
-    def _want_again(
-        self, known: Known, site_id: int, url_hash: int, waiting: Counter[int],
-        counts: Counter[str],
-    ) -> None:  # fmt: skip
-        """A page that is there: refused before and admissible now, or a reason that passes."""
-        there = tables.find_page(self._store, site_id, known.url, url_hash)
-        if there is None or there[3] is not None:
-            return
-        page, _, outcome, _ = there
-        if outcome != "skip" and not known.reason & int(Reason.DUE | Reason.NOTICE | Reason.AGAIN):
-            return
-        if outcome == "skip":
-            self._store.run("UPDATE pages SET outcome = 'NULL', why = '' WHERE page = ?", (page,))
-            counts["outcome.skip"] -= 1
-            counts["outcome.NULL"] += 1
-        self._wait(known._replace(page=page), site_id, waiting)
+        waiting[new.site_id] += 1
+        if not known.reason & PASSES_SEEN:
+            self._store.run("UPDATE seeds SET pages = pages + 1 WHERE seed = ?", (known.party,))
 
     # -- the end -----------------------------------------------------------------------------------
 

@@ -204,26 +204,27 @@ def drain(store: Store, sites: tuple[str, ...]) -> list[Letter]:
     return found
 
 
-def level(store: Store, *, now: float) -> int:
+def level(store: Store, plan: Plan, *, now: float) -> int:
     """The least rank of what may be asked for soon, letters included.
 
-    Left out: tries that come much later, and sites that fail; nobody waits for them.
+    Left out: tries that come much later, and sites that rest long because they fail; nobody waits
+    for them. One sentence, so that no letter becomes a page between two looks.
     """
     least = "SELECT depth FROM pending p WHERE p.site_id = s.site_id"
-    soon = store.one(
-        f"SELECT min(d) FROM (SELECT ({least} AND p.not_before <= ? ORDER BY p.depth LIMIT 1) AS d"
-        " FROM sites s WHERE s.waiting > 0 AND s.state = 'open' AND s.failures = 0) AS soonest",
-        (now + LEVEL_WAITS_S,),
-    )
-    letter = store.one("SELECT min(depth) FROM inbox")
-    found = [int(row[0]) for row in (soon, letter) if row is not None and row[0] is not None]
-    if found:
-        return min(found)
+    retry = plan.rules("").retry
+    patience = 0  # failures in a row after which a site is still waited for
+    while patience < retry.attempts and retry.gap(patience + 1) <= LEVEL_WAITS_S:
+        patience += 1
     row = store.one(
-        f"SELECT min(d) FROM (SELECT ({least} ORDER BY p.depth LIMIT 1) AS d FROM sites s"
-        " WHERE s.waiting > 0) AS late"
+        "SELECT coalesce((SELECT min(d) FROM ("
+        f"SELECT ({least} AND p.not_before <= ? ORDER BY p.depth LIMIT 1) AS d"
+        " FROM sites s WHERE s.waiting > 0 AND s.state = 'open' AND s.failures <= ?"
+        " UNION ALL SELECT min(depth) AS d FROM inbox) AS soon),"
+        f" (SELECT min(d) FROM (SELECT ({least} ORDER BY p.depth LIMIT 1) AS d FROM sites s"
+        " WHERE s.waiting > 0) AS late), 0)",
+        (now + LEVEL_WAITS_S, patience),
     )
-    return int(row[0]) if row is not None and row[0] is not None else 0
+    return int(row[0]) if row is not None else 0
 
 
 def draw(store: Store, number: int) -> int:

@@ -13,9 +13,10 @@ from geomi import url as urls
 from geomi.archive.names import Ids, warc_date
 from geomi.archive.record import capture_members, dns_member, dns_text, outlinks, revisit_members
 from geomi.archive.writer import Writer
-from geomi.cluster.batch import Batch, NewPage, Stored
+from geomi.cluster.batch import Batch, Stored
 from geomi.cluster.commands import Letter
 from geomi.cluster.context import Context, Plan
+from geomi.cluster.found import NewPage
 from geomi.extract.head import parse_head
 from geomi.frontier import retry
 from geomi.frontier.scope import prefix_of
@@ -28,6 +29,8 @@ from geomi.states import Outcome
 SITEMAP = "m"
 #: Mark on a Target that lies outside and is remembered.
 OUTSIDE = -1
+#: Added to a mark where depths count: settled, but for a way that costs no depth.
+_BUT_NEARER = 1 << 40
 #: Set beside a URL's hash for "was refused", so that a later, admissible link is still new.
 _REFUSED = 0x5BF0_3635_D1C9_7A2B
 #: Sites outside whose candidates are counted; beyond it counting begins anew.
@@ -360,6 +363,12 @@ class Settler:
         seen = ctx.seen
         assert seen is not None
         scope = ctx.scope
+        # Where depths count, a redirect or requisite of this level may lead to a page that a link
+        # of this level put one deeper.
+        is_free = hops > 0 or kind == "e"
+        may_be_nearer = scope.max_depth is not None and is_free
+        if target.known == ctx.token + _BUT_NEARER and not is_free:
+            return
         url = target.url
         url_hash = urls.url_hash(url)
         why = ""
@@ -369,7 +378,12 @@ class Settler:
             why = ctx.rules.valves.refusal(url, depth)
         limit = ctx.rules.max_pages
         if not why and limit is not None and kind != "e":
-            if url_hash in seen and ctx.is_seen_whole and not self._plan.is_exact:
+            if (
+                url_hash in seen
+                and ctx.is_seen_whole
+                and not self._plan.is_exact
+                and not may_be_nearer
+            ):
                 target.known = ctx.token
                 return
             if ctx.party_pages.get(party, 0) >= limit:
@@ -378,9 +392,12 @@ class Settler:
         if is_new and not why and (why := ctx.templates.refusal(url)):
             seen.add(url_hash ^ _REFUSED)
         if not why or scope.is_open:
-            target.known = ctx.token  # also where no other link could be let in
+            # Also where no other link could be let in.
+            is_final = is_free or scope.max_depth is None
+            target.known = ctx.token if is_final else ctx.token + _BUT_NEARER
         is_maybe = not is_new or not ctx.is_seen_whole
         passes = bool(reason & PASSES_SEEN)
+        passes = passes or may_be_nearer
         if is_maybe and ctx.is_seen_whole and not self._plan.is_exact and not passes:
             return
         if not scope.is_open or limit is not None or why:
@@ -390,7 +407,9 @@ class Settler:
             hops, "skip" if why else "NULL", 0, 0, "", "", "", "", "", "", int(reason), not_before,
             0,
         )  # fmt: skip
-        new = NewPage(ctx.site_id, known, url_hash, now, self._plan.run, why, is_maybe)
+        new = NewPage(
+            ctx.site_id, known, url_hash, now, self._plan.run, why, is_maybe, may_be_nearer
+        )
         self.touch(ctx).new.append(new)
         if why:
             return
@@ -415,6 +434,9 @@ class Settler:
     ) -> None:
         """A URL of another site: one held here takes it at once, else the store decides."""
         site = target.site
+        is_free = hops > 0 or kind == "e"
+        if target.known == OUTSIDE + _BUT_NEARER and not is_free:
+            return
         other = self._sites.get(site)
         if other is not None and other.is_loaded and not other.is_leaving and not admit:
             if target.known != other.token:
@@ -432,7 +454,8 @@ class Settler:
             if len(self._outside) >= _OUTSIDE_SITES:
                 self._outside.clear()
             self._outside[site] = number + 1
-        target.known = OUTSIDE
+        is_final = is_free or ctx.scope.max_depth is None
+        target.known = OUTSIDE if is_final else OUTSIDE + _BUT_NEARER
         url = target.url
         params = (
             urls.url_hash(url), url, site, domain, kind, known.url, depth, known.party, now

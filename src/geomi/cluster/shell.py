@@ -345,7 +345,7 @@ class Shell:
                 )
             case Level():
                 self._job(
-                    lambda: leases.level(store, now=time.time()),
+                    lambda: leases.level(store, plan, now=time.time()),
                     lambda rank: agent.level(rank, now=self._now()),
                 )
             case Release():

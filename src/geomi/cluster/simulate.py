@@ -395,7 +395,7 @@ class Simulation:
             case Level():
                 self._store_job(
                     agent,
-                    lambda: leases.level(store, now=self.now),
+                    lambda: leases.level(store, plan, now=self.now),
                     lambda rank: machine.level(rank, now=self.now),
                 )
             case Release():

@@ -32,6 +32,9 @@ __all__ = ["Client", "Fetch", "ca_bundle"]
 
 _ODD_PAGES = 10_000  # remembered; 200 bytes each
 _RAW_BYTES = 64 * 1024
+#: libcurl looks for dead connections once a second. It takes an answer that ends inside its header
+#: for a whole one, so that connection, though closed, is among those it would use again.
+_BROKEN_S = 3.0
 
 
 def ca_bundle() -> str:
@@ -77,6 +80,9 @@ class Client:
         self._busy: dict[int, Slot] = {}  # by ticket
         # What libcurl gave up on and dropped: read as it comes when it is asked for again.
         self._odd: dict[tuple[str, str, int, str], None] = {}
+        # Where an answer ended inside its header, until when a fresh connection is taken there.
+        # Filled by _settle, emptied by _is_safe.
+        self._broken: dict[Key | None, float] = {}
         self._waiting: deque[Fetch] = deque()  # started while all connections were busy
         self._timer: TimerHandle | None = None
         self._timer_at = 0.0
@@ -131,6 +137,8 @@ class Client:
         if self._odd and _page(fetch) in self._odd:
             slot.raw = Raw(self._limits.spool_bytes, head_limit=self._limits.head_bytes)
             slot.curl.setopt(pycurl.CONNECT_ONLY, 1)
+        if slot.raw is not None or (self._broken and not self._is_safe(slot.key)):
+            slot.is_fresh = True
             slot.curl.setopt(pycurl.FRESH_CONNECT, 1)
         slot.fetch = fetch
         slot.asked = slot.again = slot.overdue = slot.is_odd = False
@@ -305,10 +313,18 @@ class Client:
                 del self._odd[next(iter(self._odd))]
         elif slot.raw is not None and capture.outcome is not Outcome.H_NPR:
             self._odd.pop(_page(fetch), None)
+        if not error and slot.raw is None and not slot.reply.whole:
+            self._broken[slot.key] = self._loop.time() + _BROKEN_S
         self._release(slot)
         slot.reply.begin()
         self._next()
         self._done(capture)
+
+    def _is_safe(self, key: Key | None) -> bool:
+        """False while libcurl may hold a connection to there that it does not know to be dead."""
+        now = self._loop.time()
+        self._broken = {key: until for key, until in self._broken.items() if until > now}
+        return key not in self._broken
 
     def _ask_raw(self, slot: Slot) -> None:
         """Connected, and libcurl does no more than TLS: send the request, read what comes."""
@@ -347,6 +363,8 @@ class Client:
         if raw is not None:
             slot.raw = None
             slot.curl.setopt(pycurl.CONNECT_ONLY, 0)
+        if slot.is_fresh:
+            slot.is_fresh = False
             slot.curl.setopt(pycurl.FRESH_CONNECT, 0)
         del self._busy[slot.fetch.ticket]
         slot.fetch = None

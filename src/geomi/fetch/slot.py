@@ -41,9 +41,9 @@ class Slot:
     """What libcurl calls back about one transfer."""
 
     __slots__ = (
-        "access", "again", "asked", "curl", "custom", "fetch", "held_back_s", "host_line", "is_odd",
-        "key", "overdue", "peek", "peeks", "peer", "port", "progress", "raw", "refused", "reply",
-        "request", "seen", "since", "sockets", "started",
+        "access", "again", "asked", "curl", "custom", "fetch", "held_back_s", "host_line",
+        "is_fresh", "is_odd", "key", "overdue", "peek", "peeks", "peer", "port", "progress", "raw",
+        "refused", "reply", "request", "seen", "since", "sockets", "started",
     )  # fmt: skip
 
     def __init__(self, curl: Any, reply: Reply, sockets: Sockets) -> None:
@@ -67,6 +67,7 @@ class Slot:
         self.refused = ""
         self.overdue = False  # total_s is over
         self.is_odd = False  # libcurl dropped bytes that are to be had by asking again
+        self.is_fresh = False  # no resting connection is taken
         self.started = 0.0  # UTC
         self.since = 0.0  # loop time
         self.seen = 0.0  # loop time at which the sweep last saw something new

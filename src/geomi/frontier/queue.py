@@ -47,6 +47,19 @@ class Queue:
             if len(self._due) > 2 * self._window:
                 self._shrink()
 
+    def nearer(self, known: Known, *, now: float) -> bool:
+        """A waiting page moved forward in the store. False: it is busy, and so not in line."""
+        page = known.page
+        if page in self._busy:
+            return False
+        self._due = [entry for entry in self._due if entry[1] != page]
+        self._later = [entry for entry in self._later if entry[2] != page]
+        self._meanwhile = [one for one in self._meanwhile if one.page != page]
+        heapq.heapify(self._due)
+        heapq.heapify(self._later)
+        self.put(known, now=now)
+        return True
+
     def _keep(self, known: Known, now: float) -> None:
         if known.not_before > now:
             if len(self._later) >= self._window:
