@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -11,12 +12,14 @@ from typing import Any
 import msgspec
 
 from geomi import __version__
+from geomi import url as urls
 from geomi.errors import OperatorError
-from geomi.keys import BY_SITE, KEYS, Key, unknown
+from geomi.keys import BY_SITE, KEYS, Key, is_bare_secret, unknown
 from geomi.settings import (
     OWN,
     PRESETS,
     TABLES,
+    Access,
     Agent,
     Archive,
     Cluster,
@@ -32,6 +35,7 @@ from geomi.settings import (
 )
 
 FILE_NAME = "geomi.toml"
+_SET = "--set"
 
 Values = dict[str, Any]  # "manners.rest_s" -> 2.0
 
@@ -43,6 +47,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
     crawl: Crawl
     manners: Manners
     fetch: Fetch
+    access: Access
     retry: Retry
     robots: Robots
     traps: Traps
@@ -58,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     manners: Manners = Manners()
     agent: Agent = Agent()
     fetch: Fetch = Fetch()
+    access: Access = Access()
     retry: Retry = Retry()
     dns: Dns = Dns()
     guard: Guard = Guard()
@@ -113,7 +119,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             values |= self.site[pattern]
         changed = {
             name: _replace(getattr(self, name), name, values)
-            for name in ("crawl", "manners", "fetch", "retry", "robots", "traps")
+            for name in ("crawl", "manners", "fetch", "access", "retry", "robots", "traps")
         }
         crawl: Crawl = changed["crawl"]
         return SiteSettings(
@@ -147,6 +153,7 @@ def load(
         values[name] = checked
     preset = PRESETS[values.get("manners.preset", "polite")]
     settings = _build({**preset, **values}, sites)
+    _must_name_sites(values, sites, where=path.name)
     if settings.manners.preset == "own" and not settings.manners.own:
         raise OperatorError(
             f"{path.name}: manners.preset is own, but manners.own names no host; "
@@ -158,6 +165,27 @@ def load(
             "a file in MaxMind's format"
         )
     return settings
+
+
+#: Settings of [access] that are only for sites the operator names.
+_NAMED_ONLY = {
+    "access.auth": "a password for all sites would be sent to every server",
+    "access.verify": "certificates that are not checked must be named site by site",
+}
+
+
+def _must_name_sites(values: Values, sites: Mapping[str, Values], *, where: str) -> None:
+    """OperatorError if something dangerous holds for all sites, or for all below a suffix."""
+    tables = [(values, ""), *((table, f'site."{host}".') for host, table in sites.items())]
+    for table, prefix in tables:
+        host = prefix.removeprefix('site."').removesuffix('".')
+        names_a_site = host and not (host.startswith("*.") and urls.is_suffix(host[2:]))
+        for name, why in _NAMED_ONLY.items():
+            if table.get(name, KEYS[name].default) != KEYS[name].default and not names_a_site:
+                raise OperatorError(
+                    f"{where}: {prefix}{name}: {why}; "
+                    f'set it in a table [site."host"] of the site that is meant'
+                )
 
 
 def restore(dumped: Mapping[str, Any]) -> Settings:
@@ -183,10 +211,19 @@ def matches(pattern: str, site: str) -> bool:
 
 
 def _host_port(site: str) -> tuple[str, str]:
-    if site.endswith("]") or (site.count(":") > 1 and not site.startswith("[")):
-        return site.strip("[]"), ""
+    if site.startswith("["):
+        host, _, port = site[1:].partition("]")
+        return _shortest(host), port.removeprefix(":")
     host, colon, port = site.rpartition(":")
-    return (host.strip("[]"), port) if colon else (site, "")
+    return (host, port) if colon else (site, "")
+
+
+def _shortest(address: str) -> str:
+    """An IPv6 address as it stands in canonical URLs, however the operator spelt it."""
+    try:
+        return str(ipaddress.IPv6Address(address))
+    except ValueError:
+        return address
 
 
 def _exactness(pattern: str) -> tuple[bool, int]:
@@ -209,7 +246,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _parse_set(text: str) -> tuple[str, dict[str, Any]]:
     """`table.key=value`, or `key=value` where one table alone has the key."""
     name, equals, raw = text.partition("=")
-    where = "--set"
+    where = _SET
     try:
         tree = tomllib.loads(f"{name.strip()} = 0") if equals and "\n" not in name else {}
     except tomllib.TOMLDecodeError:
@@ -289,7 +326,12 @@ def _walk(
         full = f"{above}.{name}" if above else name
         key = resolve(full)
         if key is not None:
-            values[full] = key.check(value, where=where, name=shown + full)
+            values[full] = checked = key.check(value, where=where, name=shown + full)
+            if where == _SET and is_bare_secret(full, checked):
+                raise OperatorError(
+                    f"{where}: {shown}{full} would be remembered with the run; "
+                    "give a secret as env:NAME or file:PATH"
+                )
         elif any(known.startswith(f"{full}.") for known in KEYS):
             if not isinstance(value, dict):
                 raise OperatorError(f"{where}: {shown}{full} is {value!r}; wanted a table")

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import Meta
 
+from geomi import hours
 from geomi.errors import OperatorError
 from geomi.settings import TABLES
 
@@ -117,6 +118,8 @@ class Key:
         return text + (f" and at most {_shown(high)}" if high is not None else "")
 
     def _wrong(self, seen: Any, where: str, name: str) -> OperatorError:
+        if self.full in SECRET:  # whatever it is, it is not repeated
+            return OperatorError(f"{where}: {name} cannot be used; wanted {self.wanted}")
         shown = str(seen).lower() if isinstance(seen, bool) else repr(seen)
         return OperatorError(f"{where}: {name} is {shown}; wanted {self.wanted}")
 
@@ -259,6 +262,47 @@ def _countries(value: tuple[str, ...]) -> str | None:
     return next((text for text in value if not re.fullmatch("[A-Za-z]{2}", text)), None)
 
 
+def _hours(value: tuple[str, ...]) -> str | None:
+    for text in value:
+        try:
+            hours.span(text)
+        except ValueError:
+            return text
+    return None
+
+
+def _zone(value: str) -> str | None:
+    try:
+        hours.zone_of(value)
+    except ValueError:
+        return value
+    return None
+
+
+def is_reference(text: str) -> bool:
+    """True if it says where a secret is to be read."""
+    return _REFERENCE.fullmatch(text) is not None
+
+
+def is_bare_secret(full: str, value: Any) -> bool:
+    """True if a value holds a secret itself, so that it must not be remembered."""
+    if full == "access.headers":
+        pairs = (text.partition(":") for text in value)
+        return any(
+            name.strip().lower() in SECRET_HEADERS and not is_reference(text.strip())
+            for name, _, text in pairs
+        )
+    if full not in SECRET or not value or is_reference(value):
+        return False
+    return full != "access.proxy" or "@" in value
+
+
+#: Keys whose values are not repeated in a message.
+SECRET = frozenset({"access.headers", "access.auth", "access.client_password", "access.proxy"})
+#: Header lines that say who we are: their values are never archived.
+SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
+_REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+")
+
 _PATTERNS = 'host patterns, as "example.org", "127.0.0.1:8080" or "*.example.org"'
 _REGEXES = (
     f"regular expressions, at most {_MOST_PATTERNS}, each of at most {_LONGEST_PATTERN} characters"
@@ -274,6 +318,8 @@ _FAULTS: dict[str, Callable[[Any], str | None]] = {
     "dns.hosts": _names,
     "dns.servers": _servers,
     "guard.allow_networks": _networks,
+    "access.hours": _hours,
+    "access.timezone": _zone,
     "seeds.admit.networks": _networks,
     "seeds.admit.sites": _hosts,
     "seeds.admit.countries": _countries,
@@ -287,6 +333,12 @@ _WANTED = {
     "dns.hosts": "a table of name = address or list of addresses, or the path of a hosts file",
     "dns.servers": 'name servers, as "192.0.2.1" or "127.0.0.1:5353"',
     "guard.allow_networks": _CIDRS,
+    "access.headers": 'header lines, as "Name: value" or "Name: env:NAME"',
+    "access.auth": '"user:password", "env:NAME" or "file:PATH"',
+    "access.client_password": 'text, "env:NAME" or "file:PATH"',
+    "access.proxy": '"http://host:port", "socks5h://host:port", "env:NAME" or "file:PATH"',
+    "access.hours": 'hours, as "22:00-06:00", "Mon-Fri 09:00-17:30" or "Sat,Sun 00:00-24:00"',
+    "access.timezone": 'a time zone, as "UTC" or "Asia/Seoul"',
     "seeds.admit.networks": _CIDRS,
     "seeds.admit.sites": _PATTERNS,
     "seeds.admit.countries": 'two-letter countries, as "KR"',

@@ -82,6 +82,7 @@ class Capture:
     spool: Spool | None = None  # then body holds only the first part, for sniffing
     truncated: str = ""  # WARC-Truncated: length, time, disconnect
     detail: str = ""  # one short phrase for story: what libcurl or the guard said
+    is_unverified: bool = False  # the server's certificate was not checked; the archive says so
 
 
 class Target:

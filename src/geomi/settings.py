@@ -146,6 +146,55 @@ class Fetch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ca_file: Annotated[str, "File of certificate authorities; empty: the system's"] = ""
 
 
+class Access(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who geomi is to a site, and by which way it goes there.
+
+    A secret is written `env:NAME` or `file:PATH`: it is read when a crawl starts and stands neither
+    in this file nor in the store, the log or the archive. Paths are relative to the collection.
+    """
+
+    user_agent: Annotated[str, SITE, "The `User-Agent` line; empty: that of `agent.user_agent`"] = (
+        ""
+    )
+    headers: Annotated[
+        Names, SITE, "Further header lines, `Name: value`; a value may be `env:NAME` or `file:PATH`"
+    ] = ()
+    cookies: Annotated[
+        bool, SITE, "Keep the cookies a site sets, and send them back to it while it is visited"
+    ] = True
+    cookie_file: Annotated[
+        str, SITE, "Cookies to begin with: a file as browsers and curl export it (Netscape's form)"
+    ] = ""
+    auth: Annotated[
+        str, SITE, "`user:password` for HTTP Basic; a secret, and only in a table `[site]`"
+    ] = ""
+    client_cert: Annotated[
+        str, SITE, "PEM file of the certificate to show; may hold its key as well"
+    ] = ""
+    client_key: Annotated[str, SITE, "PEM file of its key, where that is another file"] = ""
+    client_password: Annotated[str, SITE, "Password of the key; a secret"] = ""
+    proxy: Annotated[
+        str,
+        SITE,
+        "`http://host:port` or `socks5h://host:port`, before the host perhaps `user:password@`; "
+        "a secret. Addresses are looked up and checked here all the same",
+    ] = ""
+    verify: Annotated[
+        bool,
+        SITE,
+        "Check the certificates of https; false only in a table `[site]`, and each capture says so",
+    ] = True
+    hours: Annotated[
+        Names,
+        SITE,
+        "When a site may be asked, as `22:00-06:00` or `Sat-Sun 00:00-24:00`; empty: always",
+    ] = ()
+    timezone: Annotated[str, SITE, "Time zone of `hours`, as `Asia/Seoul`"] = "UTC"
+    rate_bytes: Annotated[
+        Natural, SITE, "Most bytes a second from a site, over all connections; 0: no limit"
+    ] = 0
+
+
 class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Failures that may pass: no address, no connection, broken or stalled answers, 5xx."""
 
@@ -269,6 +318,7 @@ TABLES: dict[str, type[Struct]] = {
     "manners": Manners,
     "agent": Agent,
     "fetch": Fetch,
+    "access": Access,
     "retry": Retry,
     "dns": Dns,
     "guard": Guard,

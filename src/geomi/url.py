@@ -144,6 +144,11 @@ def domain_of(host: str) -> str:
     return _suffixes().privatesuffix(name) or name
 
 
+def is_suffix(name: str) -> bool:
+    """True if names below it belong to different owners: `kr`, `co.kr`."""
+    return "." not in name or domain_of(f"x.{name}") == f"x.{name}"
+
+
 # --- SURT -------------------------------------------------------------------------------------
 # The key of the Wayback Machine's canonicaliser, as the `surt` package computes it and pywb looks
 # it up (compared over random URLs, see tests/test_url.py). Its oddities are part of the format:

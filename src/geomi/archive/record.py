@@ -64,6 +64,8 @@ _GZIP = 31  # window bits: 15, with a gzip header (which carries no time and no 
 _ISAL_LEVEL_MAX = 3  # greater levels go to zlib: denser, four to eight times slower
 _END = b"\r\n\r\n"
 _FIELDS_TYPE = "application/warc-fields"
+#: A field of our own, on response, revisit and request of a server whose certificate nobody checked.
+UNVERIFIED = "X-Geomi-TLS: not verified\r\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,9 +237,10 @@ def revisit_members(
 def _common(capture: Capture, *, date: str, uri: str, warcinfo_id: str) -> str:
     """The lines that response (or revisit) and request share."""
     address = f"WARC-IP-Address: {capture.address}\r\n" if capture.address else ""
+    tls = UNVERIFIED if capture.is_unverified else ""
     return (
         f"WARC-Date: {date}\r\nWARC-Target-URI: {uri}\r\n"
-        f"WARC-Warcinfo-ID: <{warcinfo_id}>\r\n{address}"
+        f"WARC-Warcinfo-ID: <{warcinfo_id}>\r\n{address}{tls}"
     )
 
 

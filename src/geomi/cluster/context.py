@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from geomi.fetch.access import Access
+from geomi.fetch.cookies import Cookie, Jar
 from geomi.fetch.robots import Rules
 from geomi.frontier.politeness import Host, Manners
 from geomi.frontier.queue import Queue
@@ -17,6 +19,7 @@ from geomi.frontier.scope import Admission, Scope
 from geomi.frontier.seen import SeenFilter
 from geomi.frontier.tables import Known
 from geomi.frontier.traps import Templates, Valves
+from geomi.hours import Hours
 from geomi.records import Lease
 
 
@@ -35,6 +38,10 @@ class SiteRules:
     crawl_delay_max_s: float = 3600.0
     retry_after_max_s: float = 86_400.0
     groups: tuple[str, ...] = ()
+    access: Access | None = None  # filled in for agents alone: it holds secrets
+    cookies: bool = True
+    own_cookies: tuple[Cookie, ...] = field(default=(), repr=False)  # the operator's
+    hours: Hours | None = None  # None: always
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from geomi import hours
 from geomi.cluster.context import Plan, SiteRules
+from geomi.cluster.settle import host_of
+from geomi.cluster.vault import Vault
 from geomi.config import Settings, matches
+from geomi.fetch import access as special
+from geomi.fetch.access import Access
+from geomi.fetch.cookies import for_host
 from geomi.fetch.limits import Limits
 from geomi.frontier.politeness import Manners
 from geomi.frontier.retry import Retry
 from geomi.frontier.scope import Admission, Scope
 from geomi.frontier.traps import Valves
+from geomi.keys import SECRET_HEADERS, is_reference
 from geomi.seeds.tables import given_domains
 from geomi.store import Store
 
@@ -25,6 +34,7 @@ def site_rules(settings: Settings, site: str) -> SiteRules:
             address_rest_s=manners.address_rest_s,
             connections=manners.connections,
             is_own=own.own,
+            rate_bytes_per_s=own.access.rate_bytes,
         ),
         scope=Scope(
             include=own.include,
@@ -57,7 +67,45 @@ def site_rules(settings: Settings, site: str) -> SiteRules:
             for name, patterns in settings.manners.groups.items()
             if any(matches(pattern, site) for pattern in patterns)
         ),
+        cookies=own.access.cookies,
+        hours=hours.parse(own.access.hours, own.access.timezone),
     )
+
+
+def with_access(rules: SiteRules, settings: Settings, site: str, vault: Vault) -> SiteRules:
+    """The same with what an agent alone needs to know: how the site is reached, and as whom.
+
+    OperatorError if that is something that cannot be sent.
+    """
+    own = settings.for_site(site).access
+    parted = (line.partition(":") for line in own.headers)
+    pairs = [(name.strip(), text.strip()) for name, _, text in parted]
+    lines = [f"{name}: {vault.reveal(text)}" for name, text in pairs]
+    cookies = for_host(vault.cookies.get(own.cookie_file, ()), host_of(site))
+    secret = {name.lower() for name, text in pairs if is_reference(text)}
+    secret |= SECRET_HEADERS & {name.lower() for name, _ in pairs}
+    connections = rules.manners.connections
+    access = Access(
+        user_agent=own.user_agent,
+        auth=vault.reveal(own.auth),
+        headers=tuple(lines),
+        withheld=tuple(sorted(secret | ({"cookie"} if cookies else set()))),
+        client_cert=vault.path(own.client_cert),
+        client_key=vault.path(own.client_key),
+        client_password=vault.reveal(own.client_password),
+        proxy=vault.reveal(own.proxy),
+        verify=own.verify,
+        rate_bytes_per_s=-(-own.rate_bytes // connections),
+    )
+    special.check(access)
+    return replace(
+        rules,
+        access=None if access == _PLAIN else access,
+        own_cookies=cookies,
+    )
+
+
+_PLAIN = Access()
 
 
 def admission(settings: Settings, store: Store) -> Admission:
@@ -75,7 +123,9 @@ def admission(settings: Settings, store: Store) -> Admission:
     )
 
 
-def plan_of(settings: Settings, store: Store, *, agent: str, incarnation: int, run: int) -> Plan:
+def plan_of(
+    settings: Settings, store: Store, *, vault: Vault, agent: str, incarnation: int, run: int
+) -> Plan:
     """What one agent is told."""
     cache: dict[str, SiteRules] = {}
 
@@ -84,7 +134,8 @@ def plan_of(settings: Settings, store: Store, *, agent: str, incarnation: int, r
         if found is None:
             if len(cache) > 10_000:
                 cache.clear()
-            found = cache[site] = site_rules(settings, site)
+            found = with_access(site_rules(settings, site), settings, site, vault)
+            cache[site] = found
         return found
 
     return Plan(

@@ -132,7 +132,7 @@ class Client:
             lines = self._lines(fetch)
             slot.curl.setopt(pycurl.HTTPHEADER, lines)
             slot.custom = bool(fetch.headers) or fetch.access is not None
-            tail = block(lines if fetch.access is None else special.withheld(lines))
+            tail = block(lines if fetch.access is None else special.withheld(lines, fetch.access))
         slot.request = b"GET %b HTTP/1.1\r\n%b%b" % (fetch.target.encode(), slot.host_line, tail)
         if self._odd and _page(fetch) in self._odd:
             slot.raw = Raw(self._limits.spool_bytes, head_limit=self._limits.head_bytes)

@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from geomi.url import domain_of
+from geomi.url import is_suffix
 
 _PER_HOST = 50  # RFC 6265, 6.1; the longest unused go first
 _LONGEST = 4096  # name, value and attributes together
 _HOSTS = 1000
 _MOST_AGE_S = 400 * 86_400.0  # as browsers cap it (RFC 6265bis)
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_UNSENDABLE = re.compile(r"[^\x21-\x3a\x3c-\x7e]")
 _DELIMITERS = re.compile(r"[\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
 _TIME = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?!\d)")
 _DAY = re.compile(r"(\d{1,2})(?!\d)")
@@ -56,6 +57,11 @@ class Jar:
             cookie = parse(line, url, now)
             if cookie is not None:
                 self._keep(cookie, now)
+
+    def put(self, cookies: Iterable[Cookie], now: float) -> None:
+        """Cookies that the operator gives."""
+        for cookie in cookies:
+            self._keep(cookie, now)
 
     def header(self, url: str, now: float) -> str:
         """The value of the Cookie line of a request for `url`; empty: no line."""
@@ -114,7 +120,7 @@ def parse(line: str, url: str, now: float) -> Cookie | None:
         attributes[key.strip(" \t").lower()] = text.strip(" \t")
     domain = attributes.get("domain", "").removeprefix(".").lower()
     host_only = not domain
-    if domain and (domain not in _domains(host) or _is_public(domain)):
+    if domain and (domain not in _domains(host) or is_suffix(domain)):
         if domain != host:
             return None
         host_only = True
@@ -133,6 +139,52 @@ def parse(line: str, url: str, now: float) -> Cookie | None:
         name=name, value=value, domain=domain or host, host_only=host_only, path=path,
         secure=secure, expires=_expires(attributes, now), created=now,
     )  # fmt: skip
+
+
+def set_by(head: bytes) -> list[str]:
+    """The values of the Set-Cookie lines of an answer's head; almost always none: 0.2 us."""
+    if b"\nset-cookie:" not in head.lower():
+        return []
+    pairs = (line.partition(b":") for line in head.split(b"\n"))
+    return [
+        value.strip(b" \t\r").decode("latin-1")
+        for name, _, value in pairs
+        if name.lower() == b"set-cookie"
+    ]
+
+
+def parse_file(text: str) -> list[Cookie]:
+    """Cookies as Netscape wrote them to a file, and browsers and curl still do.
+
+    ValueError names the line that is none (never what stands in it: cookies are secrets).
+    """
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.removeprefix("#HttpOnly_")
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = line.split("\t")
+        if len(fields) == 6:  # an empty value, and an editor that cuts blanks at the end
+            fields.append("")
+        if len(fields) != 7 or not fields[4].isascii() or not fields[4].isdigit():
+            raise ValueError(f"line {number} is no cookie of seven fields with tabs between")
+        domain, below, path, secure, expires, name, value = fields
+        if any(_UNSENDABLE.search(part) for part in (name, value)):
+            raise ValueError(f"line {number}: its name or value cannot be sent")
+        found.append(Cookie(
+            name=name, value=value, domain=domain.removeprefix(".").lower(),
+            host_only=below.upper() != "TRUE", path=path if path.startswith("/") else "/",
+            secure=secure.upper() == "TRUE", expires=float(expires) or _SESSION, created=0.0,
+        ))  # fmt: skip
+    return found
+
+
+def for_host(cookies: Iterable[Cookie], host: str) -> tuple[Cookie, ...]:
+    """Those that a request to this host may carry."""
+    domains = _domains(host)
+    return tuple(
+        one for one in cookies if one.domain == host or (one.domain in domains and not one.host_only)
+    )
 
 
 def _expires(attributes: dict[str, str], now: float) -> float:
@@ -193,11 +245,6 @@ def _domains(host: str) -> list[str]:
         labels = host.split(".")
         return [".".join(labels[at:]) for at in range(len(labels))]
     return [host]
-
-
-def _is_public(domain: str) -> bool:
-    """True for a public suffix, as far as a cookie may not be set for all below it."""
-    return "." not in domain or domain_of("x." + domain) == "x." + domain
 
 
 def _is_within(path: str, of: str) -> bool:

@@ -128,12 +128,14 @@ class Slot:
                     said = certificate_words(certificate, said)
             verdict = self._verdict(code, error, self.refused or said)
             detail = verdict.detail
-        if self.access is not None and not self.access.verify and fetch.scheme == "https":
+        access = self.access
+        is_unverified = access is not None and not access.verify and fetch.scheme == "https"
+        if is_unverified:
             detail = f"{detail}; {_UNVERIFIED}" if detail else _UNVERIFIED
         return Capture(
             ticket=fetch.ticket, url=fetch.url, address=fetch.address, started=self.started,
             ended=now, outcome=verdict.outcome, code=code, request=request, head=head, body=body,
-            spool=spool, truncated=verdict.truncated, detail=detail,
+            spool=spool, truncated=verdict.truncated, detail=detail, is_unverified=is_unverified,
         )  # fmt: skip
 
     def _salvaged(self, body: bytes) -> bytes:

@@ -46,6 +46,9 @@ _WRONG = {
 }  # fmt: skip
 
 
+_CERTIFICATE = "certificate: "
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The part of a Capture that is judged, not received."""
@@ -61,6 +64,14 @@ def certificate_words(number: int, said: str) -> str:
     if not word and "subject name" in said:  # libcurl's own comparison
         word = "wrong name"
     return f"{word} ({said})" if word else said
+
+
+def certificate_fault(outcome: Outcome, detail: str) -> str:
+    """What is wrong with the certificate for which a server was not asked: `expired`; else empty."""
+    if outcome is not Outcome.C_ERR or not detail.startswith(_CERTIFICATE):
+        return ""
+    word = detail.removeprefix(_CERTIFICATE).partition(" (")[0]
+    return word if word in _WRONG.values() else "bad certificate"
 
 
 def judge(reply: Reply, code: int, *, error: int, said: str, asked: bool, overdue: bool) -> Verdict:
@@ -80,7 +91,7 @@ def _unconnected(error: int, said: str) -> Verdict:
     if error == Failure.TIMED_OUT:
         return Verdict(outcome=Outcome.C_TIM, detail=said)
     if error in CERTIFICATE:
-        said = f"certificate: {said}"
+        said = f"{_CERTIFICATE}{said}"
     elif error in _TLS:
         said = f"TLS: {said}"
     return Verdict(outcome=Outcome.C_ERR, detail=said)

@@ -6,6 +6,7 @@ hosts have a gap between the starts of requests, whoever makes them.
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass
 from datetime import UTC
 
@@ -23,12 +24,13 @@ class Manners:
     address_rest_s: float = 0.25
     connections: int = 1
     is_own: bool = False  # the operator's own server: no rest of host or address
+    rate_bytes_per_s: int = 0  # over all connections; 0: no limit
 
 
 class Host:
     """One host as its server sees it. Written by the agent's starts and ends."""
 
-    __slots__ = ("crawl_delay_s", "flying", "manners", "rest_s", "rest_until")
+    __slots__ = ("crawl_delay_s", "flying", "manners", "paid_until", "rest_s", "rest_until")
 
     def __init__(self, manners: Manners) -> None:
         self.manners = manners
@@ -36,14 +38,19 @@ class Host:
         self.rest_until = 0.0  # nothing starts before
         self.rest_s = 0.0  # length of that rest
         self.crawl_delay_s = 0.0  # from robots.txt
+        self.paid_until = 0.0  # when what came so far would have come at the allowed rate
 
     def started(self) -> None:
         self.flying += 1
 
-    def ended(self, now: float, took_s: float) -> None:
+    def ended(self, now: float, took_s: float, *, size_bytes: int = 0) -> None:
         """A visit is over: the host rests from now on."""
         self.flying -= 1
         manners = self.manners
+        if manners.rate_bytes_per_s:
+            since = max(self.paid_until, now - took_s)
+            self.paid_until = since + size_bytes / manners.rate_bytes_per_s
+            self.rest_until = max(self.rest_until, self.paid_until)
         if manners.is_own:
             return
         rest = min(manners.rest_factor * took_s, manners.rest_factor_max_s)
@@ -120,6 +127,23 @@ class Gaps:
         for key, at in list(self._next.items()):
             if at < now - _FORGET_S:
                 del self._next[key]
+
+
+def server_of(address: str) -> str:
+    """The name under which an address rests: an IPv4 address inside an IPv6 one is that server's.
+
+    A name can lead to a server by mapped and NAT64 addresses beside its own; its gap is one.
+    """
+    if ":" not in address:
+        return address
+    parsed = ipaddress.IPv6Address(address.partition("%")[0])
+    if parsed in _MAPPED or parsed in _NAT64:
+        return str(ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF))
+    return str(parsed)
+
+
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def retry_after_s(value: str, *, now: float) -> float | None:
