@@ -46,6 +46,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
     own: bool  # the operator named it; its address may be private
     crawl: Crawl
     manners: Manners
+    agent: Agent
     fetch: Fetch
     access: Access
     retry: Retry
@@ -76,11 +77,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def user_agent(self) -> str:
-        """The User-Agent line that is sent."""
-        if self.agent.user_agent:
-            return self.agent.user_agent
-        contact = f" (+{self.agent.contact})" if self.agent.contact else ""
-        return f"geomi/{__version__}{contact}"
+        """The User-Agent line that is sent, but for sites with one of their own."""
+        return user_agent(self.agent)
 
     def for_site(self, site: str) -> SiteSettings:
         """What holds for a site (`host`, or `host:port` off the default ports)."""
@@ -119,7 +117,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             values |= self.site[pattern]
         changed = {
             name: _replace(getattr(self, name), name, values)
-            for name in ("crawl", "manners", "fetch", "access", "retry", "robots", "traps")
+            for name in ("crawl", "manners", "agent", "fetch", "access", "retry", "robots", "traps")
         }
         crawl: Crawl = changed["crawl"]
         return SiteSettings(
@@ -128,6 +126,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             exclude=tuple(map(re.compile, crawl.exclude)),
             **changed,
         )
+
+
+def user_agent(agent: Agent) -> str:
+    """The User-Agent line that these settings mean."""
+    if agent.user_agent:
+        return agent.user_agent
+    contact = f" (+{agent.contact})" if agent.contact else ""
+    return f"geomi/{__version__}{contact}"
 
 
 def load(

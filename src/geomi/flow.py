@@ -63,6 +63,10 @@ PARTS = (
         " under.",
     ),
     Part(
+        name="hours", role=Role.WORDS,
+        does="Hours of the week, as `Sat-Sun 00:00-24:00` in a time zone: open now, or when.",
+    ),
+    Part(
         name="records", role=Role.WORDS,
         does="What crosses a border between stages: frozen records with named fields, times in"
         " UTC seconds.",
@@ -132,7 +136,7 @@ PARTS = (
     Part(
         name="cluster", role=Role.MEETING,
         shell=("admit", "collection", "drive", "given", "ledger", "local", "on_ray", "recover",
-               "shell", "verify_archive"),
+               "shell", "vault", "verify_archive"),
         tables=("meta", "runs", "agents"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",

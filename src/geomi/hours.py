@@ -1,4 +1,4 @@
-"""Hours of the week, as `22:00-06:00` or `Sat-Sun 00:00-24:00` in a time zone: open now, or when.
+"""Hours of the week, as `Sat-Sun 00:00-24:00` in a time zone: open now, or when.
 
 Decides only: `now` is an argument. Clocks on the wall count, so that a change to summer time moves
 the hours with it.

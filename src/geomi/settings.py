@@ -107,7 +107,9 @@ class Agent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     contexts: Annotated[int, Meta(ge=1, le=100_000), "Seed contexts held at once"] = 512
     connections: Annotated[int, Meta(ge=1, le=10_000), "Connections open at once"] = 256
-    user_agent: Annotated[str, "The `User-Agent` line; empty: `geomi/VERSION (+CONTACT)`"] = ""
+    user_agent: Annotated[str, SITE, "The `User-Agent` line; empty: `geomi/VERSION (+CONTACT)`"] = (
+        ""
+    )
     contact: Annotated[
         str, "Address at which owners of sites reach you: a URL or a mail address"
     ] = ""
@@ -153,9 +155,6 @@ class Access(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     in this file nor in the store, the log or the archive. Paths are relative to the collection.
     """
 
-    user_agent: Annotated[str, SITE, "The `User-Agent` line; empty: that of `agent.user_agent`"] = (
-        ""
-    )
     headers: Annotated[
         Names, SITE, "Further header lines, `Name: value`; a value may be `env:NAME` or `file:PATH`"
     ] = ()

@@ -64,7 +64,7 @@ _GZIP = 31  # window bits: 15, with a gzip header (which carries no time and no 
 _ISAL_LEVEL_MAX = 3  # greater levels go to zlib: denser, four to eight times slower
 _END = b"\r\n\r\n"
 _FIELDS_TYPE = "application/warc-fields"
-#: A field of our own, on response, revisit and request of a server whose certificate nobody checked.
+#: A field of our own, on all records of a server whose certificate was not checked.
 UNVERIFIED = "X-Geomi-TLS: not verified\r\n"
 
 

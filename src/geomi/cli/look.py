@@ -99,6 +99,7 @@ def standing_facts(store: Store, settings: Settings, *, now: float) -> dict[str,
         "visits": at.visits,
         "requests": at.requests,
         "bytes": at.size_bytes,
+        "counters": at.counters,
         "run": run,
         "agents": agents,
         "sites": {
@@ -148,6 +149,8 @@ def _is_alive(pid: int) -> bool:
 
 def _later(store: Store, soon: float) -> list[dict[str, Any]]:
     """Sites whose pages wait beyond patience, soonest first, with the reason."""
+    from geomi.frontier.tables import CLOSED
+
     rows = store.all(
         "SELECT site, waiting, next_due, rest_until, state, why, failures FROM sites"
         " WHERE waiting > 0 AND holder = '' AND (state <> 'open'"
@@ -160,6 +163,7 @@ def _later(store: Store, soon: float) -> list[dict[str, Any]]:
             "site": site, "pages": waiting, "not_before": max(next_due, rest_until),
             "why": f"{state}: {why}" if state != "open"
             else f"its server failed {failures} times in a row" if failures
+            else "it is outside its hours" if why == CLOSED
             else "its server asked for a rest" if rest_until >= next_due
             else "failed pages are tried again",
         }

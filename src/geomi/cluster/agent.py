@@ -34,13 +34,16 @@ from geomi.cluster.commands import (
     Write,
 )
 from geomi.cluster.context import Context, Flight, Plan, RobotsState
+from geomi.cluster.guise import proxy_of, through, tls_counter
 from geomi.cluster.settle import Extract, Settler, host_of
 from geomi.errors import InternalError
 from geomi.extract.head import parse_head
+from geomi.fetch.access import Access
 from geomi.fetch.guard import Guard
 from geomi.fetch.request import Fetch
 from geomi.fetch.robots import Robots, from_status
-from geomi.frontier.politeness import Gaps, retry_after_s
+from geomi.fetch.verdict import certificate_fault
+from geomi.frontier.politeness import Gaps, retry_after_s, server_of
 from geomi.frontier.retry import OF_THE_SITE
 from geomi.frontier.scope import Scope, prefix_of
 from geomi.frontier.seen import SeenFilter
@@ -196,6 +199,7 @@ class Agent:
                 window=self._plan.window,
                 token=self._token,
                 until=event.asked + self._plan.lease_s,
+                now=now,
             )
             if not self._by_id:
                 self._renew_at = now + self._plan.lease_s * _RENEW_SHARE
@@ -385,6 +389,14 @@ class Agent:
 
     def _find_address(self, ctx: Context, now: float) -> None:
         ctx.is_resolving = True
+        if proxy := ctx.guise.proxy:
+            self._name(proxy, lambda answer, at: self._proxied(ctx, answer, at), now)
+            return
+        self._name(host_of(ctx.site), lambda answer, at: self._addressed(ctx, answer, at), now)
+
+    def _proxied(self, ctx: Context, answer: Answer, now: float) -> None:
+        """The operator named the proxy, so any address it has is meant."""
+        ctx.guise.by(answer.addresses[0] if answer.addresses else "")
         self._name(host_of(ctx.site), lambda answer, at: self._addressed(ctx, answer, at), now)
 
     def _addressed(self, ctx: Context, answer: Answer, now: float) -> None:
@@ -402,11 +414,12 @@ class Agent:
             self._settler.batch.counts["guard.refused"] += 1
             self._give_up(ctx, Outcome.SKIP, f"guard:{refusal}", now)
             return
-        if ctx.address in allowed:
+        # The lowest, IPv4 first; where that does not answer, the next one.
+        address = allowed[ctx.unanswered % len(allowed)]
+        if address == ctx.address or (ctx.address in allowed and not ctx.unanswered):
             self._schedule(ctx, now)
             return
-        address = allowed[0]
-        keys = (address, *(f"group:{name}" for name in ctx.rules.groups))
+        keys = (server_of(address), *(f"group:{name}" for name in ctx.rules.groups))
         if ctx.is_named:
             ctx.address, ctx.keys = address, ()
             self._schedule(ctx, now)
@@ -507,6 +520,9 @@ class Agent:
             return
         if host.flying >= host.manners.connections:
             return  # its next visit that ends gives the turn
+        if ctx.rules.hours is not None and (opens := ctx.rules.hours.opens_at(now)) > now:
+            self._closed(ctx, opens, now)
+            return
         if host.rest_until > now:
             if not ctx.flying and host.rest_until > now + max(self._plan.patience_s, 60.0):
                 self._leave(ctx, now)
@@ -530,13 +546,24 @@ class Agent:
         if self._start(ctx, now) and host.flying < host.manners.connections and queue.has_due(now):
             self._schedule(ctx, now)
 
+    def _closed(self, ctx: Context, opens: float, now: float) -> None:
+        """Outside its hours a site rests; if that is long, it goes back until they begin."""
+        if opens <= now + max(self._plan.patience_s, 60.0):
+            self._schedule(ctx, opens)
+        elif not ctx.flying:  # else the last that ends gives the turn
+            self._settler.touch(ctx).counts["hours.closed"] += 1
+            ctx.is_closed = True
+            ctx.host.rest_until = max(ctx.host.rest_until, opens)
+            self._leave(ctx, now)
+
     def _idle(self, ctx: Context, now: float) -> None:
         """Nothing is due in memory: wait for what is under way, or give the site back."""
         queue = ctx.queue
         if ctx.flying or queue.is_loading:
             return
         due = queue.next_due()
-        if due is not None and due <= now + _SITE_RELEASE_S:
+        # One whose other scheme fails is held until that is decided: only the context knows it.
+        if due is not None and (due <= now + _SITE_RELEASE_S or ctx.is_half_failing):
             self._schedule(ctx, due)
             return
         if not queue.is_empty and due is None:
@@ -563,8 +590,16 @@ class Agent:
                     self._schedule(ctx, due)
                 return False
             parts = urls.split(known.url)
+            state = ctx.robots.get(parts.authority)
+            if state is not None and state.given_up is not None:
+                self._settler.refuse(ctx, known, *state.given_up, now=now)
+                self._filled(now)
+                continue
+            if state is not None and state.not_before > now:
+                later = known._replace(not_before=state.not_before)
+                ctx.queue.give_back(later, now=now)
+                continue
             if ctx.rules.obey_robots:
-                state = ctx.robots.get(parts.authority)
                 if state is None:
                     state = ctx.robots[parts.authority] = RobotsState()
                 if state.rules is None or state.expires <= now:
@@ -581,10 +616,11 @@ class Agent:
                     self._settler.refuse(ctx, known, Outcome.DENY, why, now=now)
                     self._filled(now)
                     continue
-            headers: tuple[str, ...] = ()
+            headers = ctx.guise.lines(known.url, now)
             if known.stored_date and (known.etag or known.last_modified):
-                headers = _conditional(known)
-            self._fly(ctx, known, parts, ctx.address, now, headers=headers)
+                headers += _conditional(known)
+            self._fly(ctx, known, parts, ctx.address, now, headers=headers,
+                      access=ctx.guise.access)  # fmt: skip
             return True
         self._schedule(ctx, now)
         return False
@@ -638,6 +674,7 @@ class Agent:
         now: float,
         *,
         headers: tuple[str, ...] = (),
+        access: Access | None = None,
         authority: str = "",
         hops: int = 0,
         url: str = "",
@@ -655,7 +692,7 @@ class Agent:
         self._gaps.started(ctx.keys, ctx.gap_s, now=now)
         self._out.append(Fetch(
             ticket=ticket, url=known.url if known else url, scheme=parts.scheme, host=parts.host,
-            port=parts.port, target=parts.target, address=address, headers=headers,
+            port=parts.port, target=parts.target, address=address, headers=headers, access=access,
         ))  # fmt: skip
 
     # -- robots.txt --------------------------------------------------------------------------------
@@ -663,36 +700,55 @@ class Agent:
     def _fetch_robots(self, ctx: Context, authority: str, url: str, hops: int, now: float) -> None:
         parts = urls.split(url)
         if parts.site == ctx.site:
-            self._fly(ctx, None, parts, ctx.address, now, authority=authority, hops=hops, url=url)
+            self._fly(ctx, None, parts, ctx.address, now, headers=ctx.guise.lines(url, now),
+                      access=ctx.guise.access, authority=authority, hops=hops,
+                      url=url)  # fmt: skip
             return
+        # A redirect to another host: its hours count, and its access, not those of our site.
+        rules = self._plan.rules(parts.site)
+        if rules.hours is not None and (opens := rules.hours.opens_at(now)) > now:
+            ctx.robots[authority].is_fetching = False
+            self._closed(ctx, opens, now)
+            return
+        access = rules.access
 
         def addressed(answer: Answer, at: float) -> None:
-            """robots.txt of another host (a redirect): its address is checked and claimed too."""
+            """Its address is checked and claimed too."""
             if ctx.is_gone:
                 return
-            is_named = self._plan.rules(parts.site).manners.is_own
+            is_named = rules.manners.is_own
             allowed, _ = self._allowed(answer.addresses, is_named=is_named)
             if not allowed:
                 self._robots_failed(ctx, authority, Outcome.C_ERR, "robots:redirect", at)
                 return
 
             def claimed(later: float) -> None:
-                self._fly(ctx, None, parts, allowed[0], later, authority=authority, hops=hops,
-                          url=url)  # fmt: skip
+                self._fly(ctx, None, parts, allowed[0], later, access=access,
+                          authority=authority, hops=hops, url=url)  # fmt: skip
 
             if is_named:
                 claimed(at)
             else:
-                self._claim(ctx, (allowed[0],), claimed, at)
+                self._claim(ctx, (server_of(allowed[0]),), claimed, at)
 
-        self._name(parts.host, addressed, now)
+        def proxied(answer: Answer, at: float) -> None:
+            nonlocal access
+            access = through(access, answer.addresses[0] if answer.addresses else "")
+            self._name(parts.host, addressed, at)
+
+        if proxy := proxy_of(access):
+            self._name(proxy, proxied, now)
+        else:
+            self._name(parts.host, addressed, now)
 
     def _robots_came(self, flight: Flight, capture: Capture, now: float) -> None:
         ctx = flight.ctx
         self._settler.robots(ctx, capture, site=flight.site, now=now)
         code = capture.code
         if capture.outcome in TRANSIENT:
-            self._robots_failed(ctx, flight.authority, capture.outcome, "robots", now)
+            fault = certificate_fault(capture.outcome, capture.detail)
+            why = f"tls:{fault}" if fault else "robots"
+            self._robots_failed(ctx, flight.authority, capture.outcome, why, now)
             return
         if code in (301, 302, 303, 307, 308) and flight.hops < _LOAD_ROBOTS_HOPS:
             location = parse_head(capture.head).get("location", "")
@@ -750,7 +806,26 @@ class Agent:
         state = ctx.robots.setdefault(authority, RobotsState())
         state.is_fetching = False
         state.url, state.hops = "", 0
-        self._site_failed(ctx, outcome, why, now)
+        self._authority_failed(ctx, authority, outcome, why, now)
+
+    def _authority_failed(
+        self, ctx: Context, authority: str, outcome: Outcome, why: str, now: float
+    ) -> None:
+        """One scheme of a site fails: alone, where the other one answers; else the site does."""
+        others = any(
+            name != authority and state.rules is not None for name, state in ctx.robots.items()
+        )
+        if not others and ctx.answered in ("", authority):
+            self._site_failed(ctx, outcome, why, now)
+            return
+        state = ctx.robots.setdefault(authority, RobotsState())
+        state.failures += 1
+        retry = ctx.rules.retry
+        gap_s = retry.gap(state.failures)
+        if state.failures >= retry.attempts or gap_s > self._plan.patience_s:
+            state.given_up = outcome, why
+        state.not_before = now + gap_s
+        self._schedule(ctx, max(now, ctx.host.rest_until))
 
     # -- what came of a request --------------------------------------------------------------------
 
@@ -773,13 +848,28 @@ class Agent:
         ticket = capture.ticket
         del self._flights[ticket]
         ctx.flying.discard(ticket)
-        flight.host.ended(now, capture.ended - capture.started)
+        size = len(capture.head) + (capture.spool.size if capture.spool else len(capture.body))
+        flight.host.ended(now, capture.ended - capture.started, size_bytes=size)
+        if name := tls_counter(capture):
+            self._settler.touch(ctx).counts[name] += 1
+        if flight.site == ctx.site:
+            if ctx.guise.answered(capture, now):
+                self._settler.touch(ctx).counts["cookies.set"] += 1
+            if capture.code and not capture.url.startswith(ctx.answered or "-"):
+                self._answers(ctx, capture.url)
         known = flight.known
         if known is None:
             self._robots_came(flight, capture, now)
         else:
             self._page_came(ctx, known, capture, now)
         self._filled(now)
+
+    def _answers(self, ctx: Context, url: str) -> None:
+        """A scheme of the site answers: its failures no longer stand in a row."""
+        ctx.answered = urls.split(url).authority
+        state = ctx.robots.get(ctx.answered)
+        if state is not None:
+            state.failures, state.not_before = 0, 0.0
 
     def _page_came(self, ctx: Context, known: Known, capture: Capture, now: float) -> None:
         self.visits += 1
@@ -791,8 +881,11 @@ class Agent:
         if capture.code in (429, 503):
             self._retry_after(ctx, capture, now)
         if outcome in OF_THE_SITE:
-            self._site_failed(ctx, outcome, "", now)
+            fault = certificate_fault(outcome, capture.detail)
+            why = f"tls:{fault}" if fault else ""
+            self._authority_failed(ctx, urls.split(known.url).authority, outcome, why, now)
             return
+        ctx.unanswered = 0
         if ctx.failures and outcome not in TRANSIENT:
             ctx.failures = 0
             self._settler.batch.site_facts[ctx.site_id] = (ctx.address, 0)
@@ -812,11 +905,12 @@ class Agent:
             self._give_up(ctx, Outcome.SKIP, f"parked:retry_after {seconds:g}", now)
             return
         ctx.host.rest(now, seconds)
-        said = self._retry_said.get(capture.address)
+        server = server_of(capture.address)
+        said = self._retry_said.get(server)
         if said is not None and said[0] != ctx.site and said[1] > now:
-            self._gaps.hold(capture.address, min(said[1], now + seconds))
+            self._gaps.hold(server, min(said[1], now + seconds))
         elif len(self._retry_said) < _NAMES:
-            self._retry_said[capture.address] = (ctx.site, now + seconds)
+            self._retry_said[server] = (ctx.site, now + seconds)
 
     def _no_address(self, ctx: Context, answer: Answer, now: float) -> None:
         """noIP: the page that is next takes the state, and the whole site waits."""
@@ -845,6 +939,8 @@ class Agent:
             self._schedule(ctx, ctx.host.rest_until)
             return
         ctx.failures += 1
+        if outcome in (Outcome.C_ERR, Outcome.C_TIM) and not why.startswith("tls:"):
+            ctx.unanswered += 1
         ctx.address_expires = 0.0
         self._settler.touch(ctx).site_facts[ctx.site_id] = (ctx.address, ctx.failures)
         if ctx.failures >= retry.attempts:
@@ -973,7 +1069,8 @@ class Agent:
         free = self._drop(ctx)
         self._out.append(Release(
             site_id=ctx.site_id, epoch=ctx.epoch, rest_until=ctx.host.rest_until,
-            rest_s=ctx.host.rest_s, failures=ctx.failures, go_to=ctx.go_to, unclaim=free,
+            rest_s=ctx.host.rest_s, failures=ctx.failures, is_closed=ctx.is_closed,
+            go_to=ctx.go_to, unclaim=free,
         ))  # fmt: skip
         self._ask_at = min(self._ask_at, now + _ASK_S / 5)
 

@@ -89,6 +89,7 @@ class Release:
     rest_until: float
     rest_s: float
     failures: int
+    is_closed: bool = False  # it rests until its hours begin
     go_to: str = ""  # the holder of its address
     unclaim: tuple[str, ...] = ()
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from geomi.cluster.guise import Guise
 from geomi.fetch.access import Access
-from geomi.fetch.cookies import Cookie, Jar
+from geomi.fetch.cookies import Cookie
 from geomi.fetch.robots import Rules
 from geomi.frontier.politeness import Host, Manners
 from geomi.frontier.queue import Queue
@@ -21,6 +22,7 @@ from geomi.frontier.tables import Known
 from geomi.frontier.traps import Templates, Valves
 from geomi.hours import Hours
 from geomi.records import Lease
+from geomi.states import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,10 @@ class Plan:
 class RobotsState:
     """robots.txt of one scheme and authority: unknown, being fetched, known."""
 
-    __slots__ = ("expires", "failing_since", "hops", "is_fetching", "rules", "url")
+    __slots__ = (
+        "expires", "failing_since", "failures", "given_up", "hops", "is_fetching", "not_before",
+        "rules", "url",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.rules: Rules | None = None  # None: not known
@@ -95,22 +100,28 @@ class RobotsState:
         self.is_fetching = False
         self.url = ""  # where a redirect leads; empty: /robots.txt
         self.hops = 0
+        # Where it alone fails, while the site's other scheme answers:
+        self.failures = 0  # in a row
+        self.not_before = 0.0  # the next try
+        self.given_up: tuple[Outcome, str] | None = None  # what its pages come to
 
 
 class Context:
     """One leased site. `token` marks Targets that are settled for it."""
 
     __slots__ = (
-        "address", "address_expires", "claims", "dirty", "epoch", "failing_until", "failures",
-        "first_seed", "flying", "gap_s", "go_to", "host", "is_gone", "is_leaving", "is_loaded",
-        "is_named", "is_resolving", "is_seen_whole", "is_slotted", "keys",
+        "address", "address_expires", "answered", "claims", "dirty", "epoch", "failing_until",
+        "failures", "first_seed", "flying", "gap_s", "go_to", "guise", "host", "is_closed",
+        "is_gone", "is_leaving", "is_loaded", "is_named", "is_resolving", "is_seen_whole",
+        "is_slotted", "keys",
         "level", "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id",
-        "templates", "token", "turn", "turn_at", "until", "visits",
+        "templates", "token", "turn", "turn_at", "unanswered", "until", "visits",
     )  # fmt: skip
 
     def __init__(
-        self, lease: Lease, rules: SiteRules, *, window: int, token: int, until: float
-    ) -> None:
+        self, lease: Lease, rules: SiteRules, *, window: int, token: int, until: float,
+        now: float = 0.0,
+    ) -> None:  # fmt: skip
         self.site = lease.site
         self.site_id = lease.site_id
         self.epoch = lease.epoch
@@ -119,6 +130,10 @@ class Context:
         self.rules = rules
         self.scope = rules.scope
         self.host = Host(rules.manners)
+        self.guise = Guise(
+            rules.access, cookies=rules.cookies, own_cookies=rules.own_cookies, now=now
+        )
+        self.is_closed = False  # outside its hours: given back until they begin
         self.is_named = rules.manners.is_own
         self.gap_s = 0.0 if rules.manners.is_own else rules.manners.address_rest_s
         self.queue = Queue(window=window)
@@ -128,10 +143,12 @@ class Context:
         self.is_loaded = False
         self.address = ""
         self.address_expires = 0.0
+        self.unanswered = 0  # connections in a row that failed: another address may answer
         self.is_resolving = False
         self.keys: tuple[str, ...] = ()  # address and groups, for the gaps
         self.claims: tuple[str, ...] = ()  # those of them that are claimed in the store
         self.robots: dict[str, RobotsState] = {}  # by scheme://authority; two at most, usually one
+        self.answered = ""  # scheme://authority that answered last
         self.party_pages: dict[int, int] = {}
         self.first_seed = 0
         self.failures = 0  # failed connections in a row, counted once a rest
@@ -146,6 +163,11 @@ class Context:
         self.is_gone = False
         self.go_to = ""  # on leaving: the holder of its address, who should take it
         self.visits = 0
+
+    @property
+    def is_half_failing(self) -> bool:
+        """One of its schemes fails, and is to be tried again."""
+        return any(state.failures > 0 and state.given_up is None for state in self.robots.values())
 
 
 @dataclass(slots=True)

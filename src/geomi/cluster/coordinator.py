@@ -61,6 +61,12 @@ class Coordinator:
                     self._want_all_again(now)
             self._store.run("UPDATE sites SET state = 'open', why = '' WHERE state = 'parked'")
             self._store.run("UPDATE sites SET failures = 0, go_to = '' WHERE holder = ''")
+            # Hours may have been changed: whoever takes the site looks, and rests it in full first.
+            self._store.run(
+                "UPDATE sites SET why = '', rest_until = 0, clean = 0"
+                " WHERE holder = '' AND state = 'open' AND why = ?",
+                (tables.CLOSED,),
+            )
         return run
 
     def _want_all_again(self, now: float) -> None:
@@ -130,10 +136,15 @@ class Coordinator:
         """Wants what the settings let in now and did not before. Returns how many pages."""
         mark = json.dumps(
             [
-                self._settings.dump().get(name)
-                for name in ("crawl", "seeds", "site", "guard", "traps")
+                self._settings.dump().get(name) for name in ("crawl", "seeds", "guard", "traps")
             ]
-            + [list(self._settings.manners.own)],
+            + [
+                {  # who we are to a site is no matter of scope, and may be secret
+                    host: {name: value for name, value in table.items() if "access." not in name}
+                    for host, table in self._settings.site.items()
+                },
+                list(self._settings.manners.own),
+            ],
             default=str, sort_keys=True,
         )  # fmt: skip
         row = self._store.one("SELECT value FROM meta WHERE name = 'scope'")

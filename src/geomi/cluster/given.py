@@ -7,8 +7,11 @@ from pathlib import Path
 
 from geomi.cluster.collection import Collection
 from geomi.cluster.on_ray import must_answer
+from geomi.cluster.plan import site_rules, with_access
+from geomi.cluster.vault import read_vault
 from geomi.config import Settings
 from geomi.errors import OperatorError
+from geomi.fetch.access import Access, check
 from geomi.fetch.dns import parse_hosts
 from geomi.seeds.countries import Countries
 from geomi.store import open_store
@@ -20,6 +23,7 @@ def must_be_there(place: Collection, settings: Settings) -> None:
     For a new collection this comes before it is made, so that a mistake makes nothing.
     """
     hosts_of(settings)
+    must_be_usable(settings, str(place.path))
     if settings.fetch.ca_file and not Path(settings.fetch.ca_file).is_file():
         raise OperatorError(f"fetch.ca_file: {settings.fetch.ca_file}: no such file")
     if settings.seeds.country_database:
@@ -33,6 +37,19 @@ def must_be_there(place: Collection, settings: Settings) -> None:
         # Those inside a collection are made with it.
         if place.exists or os.path.isabs(directory):
             _must_be_writable(place.archive_path(directory))
+
+
+def must_be_usable(settings: Settings, folder: str) -> None:
+    """OperatorError if [access] names a secret or file that is not there, or cannot be sent."""
+    check(Access(user_agent=settings.user_agent))
+    vault = read_vault(settings, folder)
+    for pattern in ("", *settings.site):
+        site = pattern.replace("*.", "any.", 1)
+        try:
+            with_access(site_rules(settings, site), settings, site, vault)
+        except OperatorError as error:
+            prefix = f'site."{pattern}".' if pattern else ""
+            raise OperatorError(f"{prefix}{error}") from error
 
 
 def hosts_of(settings: Settings) -> dict[str, list[str]]:

@@ -78,15 +78,16 @@ def release(store: Store, plan: Plan, event: Release, *, now: float) -> None:
     with store.transaction():
         store.run(
             "UPDATE sites SET holder = '', lease_until = 0, clean = 1, rest_until = ?, rest_s = ?,"
-            " failures = ?, go_to = ?, next_due = CASE"
+            " failures = ?, go_to = ?, why = ?, next_due = CASE"
             " WHEN EXISTS (SELECT 1 FROM pending p WHERE p.site_id = sites.site_id"
             " AND p.not_before <= ?) THEN 0"
             " ELSE coalesce((SELECT min(not_before) FROM pending p"
             " WHERE p.site_id = sites.site_id), 0) END"
             " WHERE site_id = ? AND epoch = ? AND holder = ?",
             (
-                event.rest_until, event.rest_s, event.failures, event.go_to, now, event.site_id,
-                event.epoch, plan.holder,
+                event.rest_until, event.rest_s, event.failures, event.go_to,
+                tables.CLOSED if event.is_closed else "", now, event.site_id, event.epoch,
+                plan.holder,
             ),
         )  # fmt: skip
         for key in event.unclaim:

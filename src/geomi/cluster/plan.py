@@ -8,7 +8,7 @@ from geomi import hours
 from geomi.cluster.context import Plan, SiteRules
 from geomi.cluster.settle import host_of
 from geomi.cluster.vault import Vault
-from geomi.config import Settings, matches
+from geomi.config import Settings, matches, user_agent
 from geomi.fetch import access as special
 from geomi.fetch.access import Access
 from geomi.fetch.cookies import for_host
@@ -77,7 +77,8 @@ def with_access(rules: SiteRules, settings: Settings, site: str, vault: Vault) -
 
     OperatorError if that is something that cannot be sent.
     """
-    own = settings.for_site(site).access
+    site_settings = settings.for_site(site)
+    own, line = site_settings.access, user_agent(site_settings.agent)
     parted = (line.partition(":") for line in own.headers)
     pairs = [(name.strip(), text.strip()) for name, _, text in parted]
     lines = [f"{name}: {vault.reveal(text)}" for name, text in pairs]
@@ -86,7 +87,7 @@ def with_access(rules: SiteRules, settings: Settings, site: str, vault: Vault) -
     secret |= SECRET_HEADERS & {name.lower() for name, _ in pairs}
     connections = rules.manners.connections
     access = Access(
-        user_agent=own.user_agent,
+        user_agent=line if line != settings.user_agent else "",
         auth=vault.reveal(own.auth),
         headers=tuple(lines),
         withheld=tuple(sorted(secret | ({"cookie"} if cookies else set()))),
@@ -124,9 +125,11 @@ def admission(settings: Settings, store: Store) -> Admission:
 
 
 def plan_of(
-    settings: Settings, store: Store, *, vault: Vault, agent: str, incarnation: int, run: int
-) -> Plan:
-    """What one agent is told."""
+    settings: Settings, store: Store, *, agent: str, incarnation: int, run: int,
+    vault: Vault | None = None,
+) -> Plan:  # fmt: skip
+    """What one agent is told. `vault`: what was read for these settings; None: they need none."""
+    hidden = vault or Vault(folder="")
     cache: dict[str, SiteRules] = {}
 
     def rules(site: str) -> SiteRules:
@@ -134,7 +137,7 @@ def plan_of(
         if found is None:
             if len(cache) > 10_000:
                 cache.clear()
-            found = with_access(site_rules(settings, site), settings, site, vault)
+            found = with_access(site_rules(settings, site), settings, site, hidden)
             cache[site] = found
         return found
 

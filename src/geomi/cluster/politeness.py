@@ -10,6 +10,7 @@ from geomi.cluster.collection import Collection
 from geomi.cluster.plan import site_rules
 from geomi.config import Settings
 from geomi.fetch.robots import Robots, from_status
+from geomi.frontier.politeness import server_of
 from geomi.history.politeness import Politeness, Rule, in_order, measure
 from geomi.store import Store
 
@@ -37,7 +38,8 @@ def check_politeness(
             crawl_delay_s=delay_s, crawl_delay_since=since,
         )  # fmt: skip
 
-    return measure(in_order(store), rule, worst=worst)
+    asked = (one._replace(address=server_of(one.address)) for one in in_order(store))
+    return measure(asked, rule, worst=worst)
 
 
 def _crawl_delay(store: Store, host: str, settings: Settings) -> tuple[float, float]:

@@ -254,7 +254,7 @@ class Settler:
     def name(self, ctx: Context, answer: Answer, *, now: float) -> None:
         """A name server's answer: a resource record."""
         plan = self._plan
-        if not plan.dns or not answer.server or answer.server == "hosts":
+        if not plan.dns or answer.server in ("", "hosts", "literal"):
             return
         self.touch(ctx)
         root = self._writer.root_of(ctx.site)
@@ -262,7 +262,7 @@ class Settler:
         member = dns_member(
             answer.host,
             dns_text(answer, date),
-            address_of_server=answer.server.rpartition(":")[0] or answer.server,
+            address_of_server=_address_of(answer.server),
             date=date,
             record_id=self._ids.next(),
             warcinfo_id=self._writer.warcinfo_id(root, now),
@@ -479,6 +479,18 @@ def host_of(site: str) -> str:
     if site.startswith("["):
         return site[1 : site.index("]")]
     return site.partition(":")[0]
+
+
+def _address_of(server: str) -> str:
+    """The address in `address`, `address:port` or `[address]:port`; empty if it is one of several.
+
+    Which of several name servers answered is not known.
+    """
+    if "," in server:
+        return ""
+    if server.startswith("["):
+        return server[1 : server.index("]")]
+    return server if server.count(":") > 1 else server.partition(":")[0]
 
 
 def _mime(capture: Capture) -> str:

@@ -50,6 +50,7 @@ from geomi.cluster.given import hosts_of
 from geomi.cluster.ledger import Ledger, Written
 from geomi.cluster.plan import limits_of, plan_of
 from geomi.cluster.recover import recover
+from geomi.cluster.vault import read_vault
 from geomi.config import Settings
 from geomi.errors import OperatorError, ResourceError
 from geomi.extract import Extractor, mime_of, parse_head
@@ -109,8 +110,9 @@ class Shell:
             incarnation=incarnation,
         )  # fmt: skip
         self._plan = plan_of(
-            self._settings, self._store, agent=self._name, incarnation=incarnation, run=self._run
-        )
+            self._settings, self._store, agent=self._name, incarnation=incarnation, run=self._run,
+            vault=read_vault(self._settings, str(self._collection.path)),
+        )  # fmt: skip
         self._files = RealFiles()
         self._ledger = Ledger(
             store=self._store, files=self._files, where=self._collection.archive_path,

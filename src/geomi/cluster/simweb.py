@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from geomi.cluster.simulate import Reply
+from geomi.fetch import access as special
 from geomi.fetch.request import Fetch
 from geomi.states import Outcome
 from geomi.world import World
@@ -36,7 +37,8 @@ class WorldWeb:
 
     def ask(self, fetch: Fetch, *, at: float) -> Reply:
         seconds = self._delay_s(self._rng)
-        lines = (line.partition(": ") for line in fetch.headers)
+        own = special.lines(fetch.access) if fetch.access is not None else ()
+        lines = (line.partition(": ") for line in (*own, *fetch.headers))
         headers = {name.lower(): value for name, _, value in lines}
         site = self._world.sites.by_host(fetch.host)
         if site is not None and site.kind.fault == Outcome.C_ERR:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from geomi.frontier import tables
 from geomi.store import Store
@@ -23,6 +23,8 @@ class Standing:
     waiting_later: int  # sites with something due beyond patience
     letters: int
     next_due: float  # soonest of the sites nobody holds; 0: none
+    # What else was counted on the way: certificates, cookies, links, redirects, …
+    counters: dict[str, int] = field(default_factory=dict)
 
 
 def standing(store: Store, *, patience_s: float, now: float) -> Standing:
@@ -55,4 +57,9 @@ def standing(store: Store, *, patience_s: float, now: float) -> Standing:
         waiting_later=int(later),
         letters=1 if letter else 0,
         next_due=float(next_due),
+        counters={
+            name: value
+            for name, value in sorted(counters.items())
+            if "." in name and value and not name.startswith(("outcome.", "pages."))
+        },
     )

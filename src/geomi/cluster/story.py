@@ -200,6 +200,7 @@ def _waiting(store: Store, site_id: int, page: int, now: float) -> list[Event]:
         text += f"; its site is {state}: {why}"
     elif until > now:
         text += f"; not before {until - now:.0f} s from now"
+        text += ", when its hours begin" if why == tables.CLOSED else ""
     else:
         text += f"; its site is held by {holder}" if holder else "; it is due"
     return [Event(at=max(until, now), what="waiting", text=text, facts=facts)]

@@ -1,4 +1,4 @@
-"""What settings keep elsewhere: secrets, cookie files, certificates; read once, when a crawl starts.
+"""What settings keep elsewhere: secrets, cookies, certificates; read once, when a crawl starts.
 
 Nothing of it stands in the settings, so that neither geomi.toml nor the store need to hold it.
 """

@@ -28,7 +28,7 @@ _NOT_GIVEN = {
     "transfer-encoding": "a request has no body",
     "expect": "a request has no body",
     "upgrade": "only HTTP/1.1 is spoken",
-    "user-agent": "that is access.user_agent",
+    "user-agent": "that is agent.user_agent",
     "cookie": "that is access.cookie_file",
     "proxy-authorization": "that stands in access.proxy",
 }
@@ -58,7 +58,7 @@ def check(access: Access) -> None:
     if not access.auth.isprintable():
         raise OperatorError("access.auth: control characters cannot be sent")
     if access.user_agent and not _VALUE.fullmatch(access.user_agent):
-        raise OperatorError("access.user_agent: it has characters that cannot be sent")
+        raise OperatorError("agent.user_agent: it has characters that cannot be sent")
     names: set[str] = set()
     for line in access.headers:
         name = _checked_name(line)

@@ -183,7 +183,9 @@ def for_host(cookies: Iterable[Cookie], host: str) -> tuple[Cookie, ...]:
     """Those that a request to this host may carry."""
     domains = _domains(host)
     return tuple(
-        one for one in cookies if one.domain == host or (one.domain in domains and not one.host_only)
+        one
+        for one in cookies
+        if one.domain == host or (one.domain in domains and not one.host_only)
     )
 
 

@@ -67,7 +67,7 @@ def certificate_words(number: int, said: str) -> str:
 
 
 def certificate_fault(outcome: Outcome, detail: str) -> str:
-    """What is wrong with the certificate for which a server was not asked: `expired`; else empty."""
+    """What is wrong with the certificate of a server that was not asked; empty: nothing."""
     if outcome is not Outcome.C_ERR or not detail.startswith(_CERTIFICATE):
         return ""
     word = detail.removeprefix(_CERTIFICATE).partition(" (")[0]

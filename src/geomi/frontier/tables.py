@@ -13,13 +13,16 @@ from geomi.records import Wanted
 from geomi.states import Outcome
 from geomi.store import Store
 
+#: `sites.why` of an open site that rests until its hours begin.
+CLOSED = "hours"
+
 SCHEMA_1 = (
     """CREATE TABLE sites (
         site_id INTEGER PRIMARY KEY,
         site TEXT NOT NULL UNIQUE,            -- host or host:port
         domain TEXT NOT NULL,
         state TEXT NOT NULL DEFAULT 'open',   -- open, parked, refused
-        why TEXT NOT NULL DEFAULT '',
+        why TEXT NOT NULL DEFAULT '',         -- why parked; `hours`: it rests until those begin
         admitted TEXT NOT NULL DEFAULT '',    -- by which rule
         added REAL NOT NULL,
         holder TEXT NOT NULL DEFAULT '',      -- agent/incarnation, empty: nobody

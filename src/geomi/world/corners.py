@@ -6,7 +6,7 @@ the whole truth about it: the bytes, the links that a careful reader finds, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import formatdate
 from html import escape
@@ -31,6 +31,9 @@ class Asked:
     rest: str  # of the target, behind the folder
     steps: int  # traps end after so many; 0: never
     now_s: float  # since 1970
+    # Of the request, names in lower case; None: the question is what a complete visitor finds, who
+    # keeps cookies and has no password.
+    headers: Mapping[str, str] | None = None
 
     @property
     def path(self) -> str:

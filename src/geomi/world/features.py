@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from geomi.states import Outcome
-from geomi.world import marks, traps, variants, walls
+from geomi.world import doors, marks, traps, variants, walls
 from geomi.world.charsets import CHARSETS
 from geomi.world.corners import Corner
 from geomi.world.robots import ROBOTS
@@ -116,7 +116,9 @@ TLS: Mapping[str, float] = {"good": 0.7, "expired": 0.1, "name": 0.1, "self": 0.
 #: Parts of a site made from the request alone, see corners.py.
 CORNERS: Mapping[str, Corner] = {
     corner.name: corner
-    for corner in chain(traps.CORNERS, walls.CORNERS, variants.CORNERS, marks.CORNERS)
+    for corner in chain(
+        traps.CORNERS, walls.CORNERS, variants.CORNERS, marks.CORNERS, doors.CORNERS
+    )
 }
 
 #: Name of every share with its default: roles and site kinds by name, habits as `habit.NAME`,
@@ -148,6 +150,8 @@ PROMPT: Mapping[str, float] = {"hTim": 0.0, "dTim": 0.0, "e503": 0.0, "robots.de
 #: What `WHOLE` gives to entries that do not occur otherwise.
 _NEW_HABITS = ("alias", "domain", "literal", "https", "six", "dual", "soft404")
 _SILENT = ("robots.stall",)
+#: What only a visitor with a memory finds: one that is killed on the way must not fail for it.
+_REMEMBERING = ("lobby",)
 
 #: Shares of a world in which everything occurs that has a truth. With `Params.trap_steps` 0 its
 #: traps are endless: a visitor needs limits.
@@ -156,7 +160,7 @@ WHOLE: Mapping[str, float] = {
     **{f"habit.{name}": 0.08 for name in _NEW_HABITS},
     **{f"robots.{kind.name}": 0.012 for kind in ROBOTS if not kind.share},
     **{f"charset.{kind.name}": 0.04 for kind in CHARSETS if not kind.share},
-    **{f"corner.{name}": 0.12 for name in CORNERS},
+    **{f"corner.{name}": 0.12 for name in CORNERS if name not in _REMEMBERING},
 }
 
 #: `WHOLE` without what costs a visitor time.

@@ -132,11 +132,17 @@ class World:
             return site, target, None
         return site, target, self.pages.of(site.number).by_target.get(target)
 
-    def corner(self, site: Site, target: str, *, now_s: float = EPOCH_S) -> Found | None:
-        """What one of the site's corners says of a target; None if it belongs to none."""
+    def corner(
+        self, site: Site, target: str, *, now_s: float = EPOCH_S,
+        headers: Mapping[str, str] | None = None,
+    ) -> Found | None:  # fmt: skip
+        """What one of the site's corners says of a target; None if it belongs to none.
+
+        Without `headers`: what a complete visitor finds there.
+        """
         asked = Asked(
             seed=self.params.seed, site=site.number, charset=site.charset, korean=site.korean,
-            folder="/", rest=target[1:], steps=self.params.trap_steps, now_s=now_s,
+            folder="/", rest=target[1:], steps=self.params.trap_steps, now_s=now_s, headers=headers,
         )  # fmt: skip
         if target.startswith("/~"):
             name, slash, rest = target[2:].partition("/")
@@ -248,8 +254,8 @@ class World:
     ) -> Answer:
         """What the server says `at` seconds after the world's start.
 
-        `headers` are the request's, names in lower case; only those of conditions matter. `now_s`:
-        the time since 1970 that dates in answers go by; unset: that of the world.
+        `headers` are the request's, names in lower case; conditions, cookies and passwords count.
+        `now_s`: the time since 1970 that dates in answers go by; unset: that of the world.
         """
         site = self.sites.by_host(host_of(host.lower()))
         if site is None or site.kind.fault:
@@ -268,7 +274,7 @@ class World:
         page = self.pages.of(site.number).by_target.get(target)
         if page is None or not self.web.life(site.number, page).is_alive(at):
             now_s = EPOCH_S + at if now_s is None else now_s
-            found = self.corner(site, target, now_s=now_s)
+            found = self.corner(site, target, now_s=now_s, headers=headers or {})
             if found is None:
                 return _no_such_page(target, chunked=chunked)
             if found.to:

@@ -28,6 +28,8 @@ from geomi.world.wire import LogRow, Wire, wire
 _CACHE_BYTES = 128 * 2**20
 _FLUSH_S = 0.2
 _DATED = (429, 503)  # these may name a time, so they are not cached
+#: Fields of a request on which an answer depends beside its URL.
+_DECIDING = frozenset({"if-none-match", "if-modified-since", "cookie", "authorization"})
 #: A script that is never read to its end must not fill memory: writing waits above this.
 _HIGH_BYTES = 262_144
 
@@ -213,9 +215,7 @@ class WorldServer:
     ) -> tuple[Wire, float]:  # fmt: skip
         """What to send, and after how many seconds."""
         key = (scheme, host, target)
-        plain = method == "GET" and not (
-            "if-none-match" in headers or "if-modified-since" in headers
-        )
+        plain = method == "GET" and _DECIDING.isdisjoint(headers)
         if plain and (cached := self._cache.get(key)) is not None:
             self._cache.move_to_end(key)
             return cached, 0.0
