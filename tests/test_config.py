@@ -289,6 +289,9 @@ def test_patterns_are_compiled_once_per_site() -> None:
         ("[::1]", "[::1]", True),
         ("[::1]:80", "[::1]:8080", False),
         ("[::1]", "[::1]:8080", True),
+        ("[0:0:0:0:0:0:0:1]", "[::1]", True),
+        ("[2001:DB8::0:1]:443", "[2001:db8::1]", True),
+        ("[2001:db8::2]", "[2001:db8::1]", False),
     ],
 )
 def test_a_host_pattern_covers(pattern: str, site: str, covered: bool) -> None:

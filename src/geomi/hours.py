@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY = "|".join(_DAYS)
 _DAYS_OF = re.compile(rf"(?:{_DAY})(?:-(?:{_DAY}))?", re.IGNORECASE)
-_TIMES = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-4]):([0-5]\d)")
+_TIMES = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-4]):([0-5]\d)", re.ASCII)
 _MINUTES_A_DAY = 24 * 60
 
 

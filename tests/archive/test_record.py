@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from base64 import b32encode
+from dataclasses import replace
 from hashlib import sha1
 from pathlib import Path
 from uuid import UUID
@@ -303,3 +304,12 @@ def test_outlinks_are_read_back_and_other_fields_with_them() -> None:
 def test_the_sample_holds_every_type_that_is_written(sample: Sample) -> None:
     assert set(sample.types) == {"warcinfo", "response", "request", "metadata", "revisit",
                                  "resource", "conversion"}  # fmt: skip
+
+
+def test_all_records_of_an_unverified_server_say_so_and_no_others() -> None:
+    for unverified in (False, True):
+        members = built(capture=replace(a_capture(), is_unverified=unverified), metadata=b"")
+        texts = [plain(part) for part in members.parts]
+        assert len(texts) == 3
+        line = b"\r\nX-Geomi-TLS: not verified\r\n"
+        assert [line in text for text in texts] == [unverified, unverified, False]

@@ -293,6 +293,13 @@ def test_a_robots_txt_is_asked_for_at_its_place(run: Run, site: str) -> None:
     assert facts["line"] == 2
 
 
+def test_a_robots_txt_is_asked_for_as_the_settings_say_who_we_are(run: Run, site: str) -> None:
+    Server.answers["/robots.txt"] = (200, {}, ROBOTS)
+    host = site.partition("://")[2]
+    run("robots", site, "/private", *OWN, "--set", f'site."{host}".user_agent=somebody/1')
+    assert Server.asked == [("/robots.txt", "somebody/1")]
+
+
 def test_rules_do_not_speak_for_another_host(run: Run, site: str) -> None:
     Server.answers["/robots.txt"] = (200, {}, ROBOTS)
     own, other = run("robots", site, f"{site}/private", "http://other.org/private", *OWN)

@@ -11,7 +11,7 @@ from proxies import proxying
 from wire import ABC, CERTIFICATE, CLOSE, KEEP, OK, Robot, Wire, run, serving
 
 from geomi.errors import OperatorError
-from geomi.fetch.access import Access, check, lines, options, proxy_address
+from geomi.fetch.access import Access, check, lines, options, proxy_address, withheld
 from geomi.fetch.limits import Limits
 from geomi.states import Outcome
 
@@ -257,6 +257,15 @@ def test_a_rate_holds_a_large_body_back_and_no_other_fetch(tmp_path: Path) -> No
     [
         Access(auth="nocolon"),
         Access(auth="a:b\r\nX: y"),
+        Access(user_agent="거미"),
+        Access(user_agent="a\nb"),
+        Access(headers=("no colon",)),
+        Access(headers=("Two words: x",)),
+        Access(headers=("X:",)),
+        Access(headers=("X: a\r\nY: b",)),
+        Access(headers=("X: a", "x: b")),
+        Access(headers=("Authorization: Bearer x",), auth="a:b"),
+        *(Access(headers=(f"{name}: x",)) for name in ("Host", "cookie", "User-Agent", "Upgrade")),
         Access(client_key="key.pem"),
         Access(rate_bytes_per_s=-1),
         Access(proxy="proxy.example:3128"),
@@ -289,3 +298,55 @@ def test_a_proxy_that_nobody_resolved_is_cerr_and_nothing_is_looked_up(tmp_path:
             assert (capture.outcome, capture.address) == (Outcome.C_ERR, "")
 
     run(main())
+
+
+# -- header lines ----------------------------------------------------------------------------------
+
+
+def test_further_lines_are_sent_and_their_secrets_withheld_from_the_archive(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving([ABC, KEEP]) as wire:
+            with Robot(tmp_path, connections=1) as robot:
+                access = Access(
+                    user_agent="other/1", headers=("X-Key: sesame", "X-Open: yes"),
+                    withheld=("cookie", "x-key"),
+                )  # fmt: skip
+                capture = await robot.get(wire.fetch(access=access, headers=("Cookie: a=b",)))
+                await robot.get(wire.fetch(headers=("Cookie: c=d",)))
+                first, second = wire.requests
+                for line in (b"User-Agent: other/1", b"X-Key: sesame", b"Cookie: a=b"):
+                    assert b"%b\r\n" % line in first
+                assert b"X-Key" not in second and b"other/1" not in second
+                told = first.replace(b"sesame", b"withheld").replace(b"a=b", b"withheld")
+                assert capture.request == told
+
+    run(main())
+
+
+def test_a_capture_without_verification_says_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving([ABC, KEEP], tls=EXPIRED) as wire:
+            with Robot(tmp_path, ca_file=CA) as robot:
+                for verify in (False, True):
+                    capture = await robot.get(wire.fetch(access=Access(verify=verify)))
+                    assert capture.is_unverified == (not verify)
+
+    run(main())
+
+
+def test_nothing_secret_shows_in_an_error_or_a_record() -> None:
+    access = Access(
+        auth="me:hunter2", headers=("X-Key: hunter2",), client_password="hunter2",
+        proxy="http://me:hunter2@proxy.example:1",
+    )  # fmt: skip
+    assert "hunter2" not in repr(access)
+    for wrong in (
+        Access(auth="hunter2"),
+        Access(proxy="http://me:hunter2@proxy.example"),
+        Access(headers=("X-Key: hunter2\r\n",)),
+        Access(headers=("hunter2",)),
+    ):
+        with pytest.raises(OperatorError) as error:
+            check(wrong)
+        assert "hunter2" not in str(error.value)
+    assert withheld([b"X-Key: hunter2"], access) == [b"X-Key: hunter2"]  # unless it is named

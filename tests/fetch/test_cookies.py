@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomi.fetch.cookies import Jar, date, parse
+from geomi.fetch.cookies import Jar, date, for_host, parse, parse_file, set_by
 
 URL = "https://www.a.example/dir/page?q=/x/y"
 NOW = 1_795_036_560.0
@@ -144,3 +144,57 @@ def test_any_text_is_taken_and_never_breaks_a_header(line: str, url: str) -> Non
     assert not set(kept.header(url, NOW)) & set("\r\n\0")
     cookie = parse(line, url, NOW)
     assert (cookie is None) or cookie.path.startswith("/")
+
+
+# -- files and heads -------------------------------------------------------------------------------
+
+
+def test_a_file_of_cookies_is_read_as_browsers_and_curl_write_it() -> None:
+    text = (
+        "# Netscape HTTP Cookie File\r\n\r\n"
+        ".Example.org\tTRUE\t/a\tFALSE\t0\tone\t1=2\r\n"
+        "#HttpOnly_www.example.org\tFALSE\t/\tTRUE\t2000\ttwo\t\r\n"
+        "www.example.org\tFALSE\t/\tFALSE\t500\told\tx\n"
+        "www.example.org\tFALSE\t/\tFALSE\t0\tempty\n"
+    )
+    jar = Jar()
+    jar.put(parse_file(text), now=1000.0)
+    assert jar.header("http://b.example.org/a/x", 1000.0) == "one=1=2"
+    assert jar.header("https://www.example.org/a", 1000.0) == "one=1=2; two=; empty="
+    assert jar.header("http://www.example.org/", 1000.0) == "empty="
+    assert jar.header("https://www.example.org/", 2000.0) == "empty="
+    assert jar.header("https://other.org/", 1000.0) == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a.example\tFALSE\t/\tFALSE\t0", "a.example FALSE / FALSE 0 a b", "words",
+        "a.example\tFALSE\t/\tFALSE\tsoon\ta\tb", "a.example\tFALSE\t/\tFALSE\t²\ta\tb",
+        "a.example\tFALSE\t/\tFALSE\t0\ta\tb;c", "a.example\tFALSE\t/\tFALSE\t0\ta\tb\x01c",
+        "a.example\tFALSE\t/\tFALSE\t0\ta\t거미",
+    ],
+)  # fmt: skip
+def test_a_line_that_is_no_cookie_is_named_by_its_number_alone(line: str) -> None:
+    with pytest.raises(ValueError, match="line 2") as error:
+        parse_file(f"# Netscape\n{line}\n")
+    assert line not in str(error.value)
+
+
+def test_what_an_answer_sets_is_found_in_its_head() -> None:
+    head = b"HTTP/1.1 200 OK\r\nset-cookie:  a=1; Path=/ \r\nX: Set-Cookie: no\r\nSET-COOKIE: b=2\r\n\r\n"
+    assert set_by(head) == ["a=1; Path=/", "b=2"]
+    assert set_by(b"HTTP/1.1 200 OK\r\nX-Set-Cookie: a=1\r\n\r\n") == []
+    assert set_by(b"HTTP/1.1 200 Set-Cookie: a\n\n") == []
+
+
+def test_only_cookies_for_a_host_come_along_to_it() -> None:
+    text = (
+        "example.org\tFALSE\t/\tFALSE\t0\thost\t1\n.example.org\tTRUE\t/\tFALSE\t0\tall\t1\n"
+        "::1\tFALSE\t/\tFALSE\t0\tsix\t1\n"
+    )
+    cookies = parse_file(text)
+    assert [one.name for one in for_host(cookies, "example.org")] == ["host", "all"]
+    assert [one.name for one in for_host(cookies, "a.example.org")] == ["all"]
+    assert [one.name for one in for_host(cookies, "::1")] == ["six"]
+    assert for_host(cookies, "1") == ()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomi.frontier.politeness import Gaps, Host, Manners, retry_after_s
+from geomi.frontier.politeness import Gaps, Host, Manners, retry_after_s, server_of
 
 
 @dataclass
@@ -235,3 +235,35 @@ def test_retry_after_is_seconds_or_a_date_and_nonsense_is_nothing(
 def test_no_retry_after_breaks_the_robot(value: str) -> None:
     seconds = retry_after_s(value, now=0.0)
     assert seconds is None or seconds >= 0.0
+
+
+@pytest.mark.parametrize(
+    ("address", "server"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("2001:DB8:0::1", "2001:db8::1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("::ffff:c000:201", "192.0.2.1"),
+        ("64:ff9b::192.0.2.1", "192.0.2.1"),
+        ("fe80::1%eth0", "fe80::1"),
+        ("::1", "::1"),
+    ],
+)
+def test_forms_of_one_address_are_one_server(address: str, server: str) -> None:
+    assert server_of(address) == server
+
+
+def test_a_host_with_a_rate_rests_until_what_came_is_paid_for() -> None:
+    host = Host(Manners(rest_s=0.0, rest_factor=0.0, rate_bytes_per_s=1000, is_own=True))
+    host.started()
+    host.ended(10.0, 1.0, size_bytes=5000)
+    assert host.rest_until == 14.0  # from its start: five seconds
+    # What came by several connections adds up; time that passed since does not count twice.
+    for _ in range(2):
+        host.started()
+        host.ended(14.5, 0.5, size_bytes=1000)
+    assert host.rest_until == 16.0
+    host.started()
+    host.ended(100.0, 2.0, size_bytes=100)
+    assert host.rest_until < 100.0

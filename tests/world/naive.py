@@ -38,6 +38,7 @@ class Naive:
         self.at = at
         self.agent = agent
         self.rules: dict[str, object] = {}
+        self.cookies: dict[str, dict[str, str]] = {}  # by host and port; paths are not looked at
 
     def crawl(self, seeds) -> dict[str, str]:
         places = set()
@@ -82,7 +83,16 @@ class Naive:
     def _answer(self, url):
         parts = urlsplit(url)
         target = parts.path + (f"?{parts.query}" if parts.query else "")
-        return self.world.answer(parts.netloc, target, scheme=parts.scheme, at=self.at)
+        kept = self.cookies.setdefault(parts.netloc, {})
+        headers = {"cookie": "; ".join(f"{k}={v}" for k, v in kept.items())} if kept else {}
+        answer = self.world.answer(
+            parts.netloc, target, scheme=parts.scheme, at=self.at, headers=headers
+        )
+        for name, value in answer.headers:
+            if name == "Set-Cookie":
+                key, _, text = value.partition(";")[0].partition("=")
+                kept[key] = text
+        return answer
 
     def _visit(self, url):
         parts = urlsplit(url)

@@ -78,7 +78,8 @@ def test_a_world_with_everything_has_everything():
     sites = world.sites[:]
     assert {site.robots.name for site in sites} == {kind.name for kind in ROBOTS}
     assert {site.charset.name for site in sites} == {kind.name for kind in CHARSETS}
-    assert {corner for site in sites for corner in site.corners} == set(CORNERS)
+    # The lobby needs a visitor with a memory: one that is killed on the way must not fail for it.
+    assert {corner for site in sites for corner in site.corners} == set(CORNERS) - {"lobby"}
     assert {site.tls for site in sites} == {"", *TLS}
     assert {"secure", "www", "plain", "moved"} <= {site.kind.name for site in sites}
     assert any("[::1]" in site.aliases for site in sites)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from geomi import url as urls
 from geomi.cluster.given import hosts_of
-from geomi.cluster.plan import limits_of
+from geomi.cluster.guise import proxy_of, through
+from geomi.cluster.plan import limits_of, site_rules, with_access
+from geomi.cluster.vault import read_vault
 from geomi.config import Settings
 from geomi.errors import OperatorError, ResourceError
 from geomi.extract.head import parse_head
@@ -84,6 +86,8 @@ async def _fetch(url: str, settings: Settings) -> Capture:
     """One request, to an address that the guard lets pass."""
     loop = asyncio.get_running_loop()
     parts = urls.split(url)
+    vault = read_vault(settings, ".")
+    access = with_access(site_rules(settings, parts.site), settings, parts.site, vault).access
     async with Resolver(
         loop,
         hosts=hosts_of(settings),
@@ -91,6 +95,9 @@ async def _fetch(url: str, settings: Settings) -> Capture:
         timeout_s=settings.dns.timeout_s,
     ) as resolver:
         answer = await resolver.resolve(parts.host)
+        if proxy := proxy_of(access):
+            found = (await resolver.resolve(proxy)).addresses
+            access = through(access, found[0] if found else "")
     if not answer.addresses:
         raise ResourceError(f"{url}: {parts.host} has no address: {answer.error}")
     guard = Guard(settings.guard.allow_networks)
@@ -121,7 +128,7 @@ async def _fetch(url: str, settings: Settings) -> Capture:
         client.start(
             Fetch(
                 ticket=1, url=url, scheme=parts.scheme, host=parts.host, port=parts.port,
-                target=parts.target, address=answer.addresses[whys.index("")],
+                target=parts.target, address=answer.addresses[whys.index("")], access=access,
             )
         )  # fmt: skip
         return await done

@@ -14,15 +14,15 @@ from geomi.records import Capture
 class Guise:
     """Of one seed context, and forgotten with it. Nothing of it goes to another host."""
 
-    __slots__ = ("_jar", "access")
+    __slots__ = ("_jar", "_keeps", "access")
 
     def __init__(
         self, access: Access | None, *, cookies: bool, own_cookies: tuple[Cookie, ...], now: float
     ) -> None:
         self.access = access
-        self._jar = Jar() if cookies or own_cookies else None
-        if self._jar is not None:
-            self._jar.put(own_cookies, now)
+        self._jar = Jar()
+        self._jar.put(own_cookies, now)
+        self._keeps = cookies  # what answers set; those of the operator are sent in any case
 
     def lines(self, url: str, now: float) -> tuple[str, ...]:
         """Header lines for one request, beside those of `access`."""
@@ -33,7 +33,7 @@ class Guise:
 
     def answered(self, capture: Capture, now: float) -> bool:
         """Keeps what the answer set. True if that was something."""
-        if self._jar is None or not capture.head:
+        if not (self._keeps and capture.head):
             return False
         lines = set_by(capture.head)
         if lines:

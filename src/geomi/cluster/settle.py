@@ -262,7 +262,7 @@ class Settler:
         member = dns_member(
             answer.host,
             dns_text(answer, date),
-            address_of_server=_address_of(answer.server),
+            address_of_server=address_of(answer.server),
             date=date,
             record_id=self._ids.next(),
             warcinfo_id=self._writer.warcinfo_id(root, now),
@@ -481,10 +481,10 @@ def host_of(site: str) -> str:
     return site.partition(":")[0]
 
 
-def _address_of(server: str) -> str:
-    """The address in `address`, `address:port` or `[address]:port`; empty if it is one of several.
+def address_of(server: str) -> str:
+    """That of a name server, given as `address`, `address:port` or `[address]:port`.
 
-    Which of several name servers answered is not known.
+    Empty if it is one of several: which of them answered is not known.
     """
     if "," in server:
         return ""

@@ -79,6 +79,7 @@ class Reply:
     body: bytes = b""
     seconds: float = 0.05
     truncated: str = ""
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +223,8 @@ class Simulation:
             ),
         )
         machine = Agent(
-            plan, extractor=self._extractor(), guard=Guard(("0.0.0.0/0",)), ids=ids, writer=writer,
-            first_page_id=first_page,
+            plan, extractor=self._extractor(), guard=Guard(("0.0.0.0/0", "::/0")), ids=ids,
+            writer=writer, first_page_id=first_page,
         )  # fmt: skip
         agent = SimAgent(name, incarnation, machine, self._ledger(), plan)
         self.agents.append(agent)
@@ -426,6 +427,7 @@ class Simulation:
             ticket=fetch.ticket, url=fetch.url, address=fetch.address, started=start, ended=end,
             outcome=reply.outcome, code=reply.code, request=opening(fetch) + b"\r\n",
             head=reply.head, body=reply.body, truncated=reply.truncated,
+            detail=reply.detail,
         )  # fmt: skip
 
         def came() -> None:
