@@ -1,4 +1,4 @@
-"""Who a site is told we are: cookies of one context, proxies by address, odd certificates counted."""
+"""Who a site is told we are: cookies of one context, proxies by address; odd certificates."""
 
 from __future__ import annotations
 

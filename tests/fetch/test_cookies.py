@@ -182,7 +182,10 @@ def test_a_line_that_is_no_cookie_is_named_by_its_number_alone(line: str) -> Non
 
 
 def test_what_an_answer_sets_is_found_in_its_head() -> None:
-    head = b"HTTP/1.1 200 OK\r\nset-cookie:  a=1; Path=/ \r\nX: Set-Cookie: no\r\nSET-COOKIE: b=2\r\n\r\n"
+    head = (
+        b"HTTP/1.1 200 OK\r\nset-cookie:  a=1; Path=/ \r\nX: Set-Cookie: no\r\n"
+        b"SET-COOKIE: b=2\r\n\r\n"
+    )
     assert set_by(head) == ["a=1; Path=/", "b=2"]
     assert set_by(b"HTTP/1.1 200 OK\r\nX-Set-Cookie: a=1\r\n\r\n") == []
     assert set_by(b"HTTP/1.1 200 Set-Cookie: a\n\n") == []

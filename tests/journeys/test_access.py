@@ -119,8 +119,9 @@ def test_nothing_of_a_site_goes_to_another_host_by_a_redirect(
         sets = (
             of_site(a, "auth", "env:A_PASSWORD"),
             of_site(a, "headers", '["X-Key: env:A_KEY", "X-Plain: open"]'),
-            of_site(a, "user_agent", "geomi-for-a"), of_site(a, "cookie_file", f"{tmp_path}/cookies"),
-        )  # fmt: skip
+            of_site(a, "user_agent", "geomi-for-a"),
+            of_site(a, "cookie_file", f"{tmp_path}/cookies"),
+        )
         crawl(tmp_path / "c", f"http://{a}/", f"http://{a}/stay", sets=sets)
         to_a = [one for one in server.asked if one.host == a]
         to_b = [one for one in server.asked if one.host == b]
