@@ -520,7 +520,10 @@ class Agent:
             return
         if host.flying >= host.manners.connections:
             return  # its next visit that ends gives the turn
-        if ctx.rules.hours is not None and (opens := ctx.rules.hours.opens_at(now)) > now:
+        opens = ctx.closed_until
+        if ctx.rules.hours is not None:
+            opens = max(opens, ctx.rules.hours.opens_at(now))
+        if opens > now:
             self._closed(ctx, opens, now)
             return
         if host.rest_until > now:
@@ -563,7 +566,8 @@ class Agent:
             return
         due = queue.next_due()
         # One whose other scheme fails is held until that is decided: only the context knows it.
-        if due is not None and (due <= now + _SITE_RELEASE_S or ctx.is_half_failing):
+        hold_s = max(self._plan.patience_s, 60.0) if ctx.is_half_failing else _SITE_RELEASE_S
+        if due is not None and due <= now + hold_s:
             self._schedule(ctx, due)
             return
         if not queue.is_empty and due is None:
@@ -708,7 +712,8 @@ class Agent:
         rules = self._plan.rules(parts.site)
         if rules.hours is not None and (opens := rules.hours.opens_at(now)) > now:
             ctx.robots[authority].is_fetching = False
-            self._closed(ctx, opens, now)
+            ctx.closed_until = opens  # the next turn sees to it
+            self._schedule(ctx, now)
             return
         access = rules.access
 
@@ -825,6 +830,7 @@ class Agent:
         if state.failures >= retry.attempts or gap_s > self._plan.patience_s:
             state.given_up = outcome, why
         state.not_before = now + gap_s
+        ctx.is_half_failing = state.given_up is None
         self._schedule(ctx, max(now, ctx.host.rest_until))
 
     # -- what came of a request --------------------------------------------------------------------
@@ -855,7 +861,9 @@ class Agent:
         if flight.site == ctx.site:
             if ctx.guise.answered(capture, now):
                 self._settler.touch(ctx).counts["cookies.set"] += 1
-            if capture.code and not capture.url.startswith(ctx.answered or "-"):
+            if capture.code and (
+                ctx.is_half_failing or not capture.url.startswith(ctx.answered or "-")
+            ):
                 self._answers(ctx, capture.url)
         known = flight.known
         if known is None:
@@ -870,6 +878,9 @@ class Agent:
         state = ctx.robots.get(ctx.answered)
         if state is not None:
             state.failures, state.not_before = 0, 0.0
+        ctx.is_half_failing = any(
+            state.failures > 0 and state.given_up is None for state in ctx.robots.values()
+        )
 
     def _page_came(self, ctx: Context, known: Known, capture: Capture, now: float) -> None:
         self.visits += 1
@@ -932,6 +943,8 @@ class Agent:
 
         Failures in a row are counted once a rest, however many requests were under way.
         """
+        if ctx.is_leaving and not ctx.flying:
+            self._leave(ctx, now)
         if ctx.is_gone or ctx.is_leaving:
             return
         retry = ctx.rules.retry

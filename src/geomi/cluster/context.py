@@ -110,10 +110,10 @@ class Context:
     """One leased site. `token` marks Targets that are settled for it."""
 
     __slots__ = (
-        "address", "address_expires", "answered", "claims", "dirty", "epoch", "failing_until",
-        "failures", "first_seed", "flying", "gap_s", "go_to", "guise", "host", "is_closed",
-        "is_gone", "is_leaving", "is_loaded", "is_named", "is_resolving", "is_seen_whole",
-        "is_slotted", "keys",
+        "address", "address_expires", "answered", "claims", "closed_until", "dirty", "epoch",
+        "failing_until", "failures", "first_seed", "flying", "gap_s", "go_to", "guise", "host",
+        "is_closed", "is_gone", "is_half_failing", "is_leaving", "is_loaded", "is_named",
+        "is_resolving", "is_seen_whole", "is_slotted", "keys",
         "level", "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id",
         "templates", "token", "turn", "turn_at", "unanswered", "until", "visits",
     )  # fmt: skip
@@ -134,6 +134,7 @@ class Context:
             rules.access, cookies=rules.cookies, own_cookies=rules.own_cookies, now=now
         )
         self.is_closed = False  # outside its hours: given back until they begin
+        self.closed_until = 0.0  # hours of another host, whose robots.txt speaks for this one
         self.is_named = rules.manners.is_own
         self.gap_s = 0.0 if rules.manners.is_own else rules.manners.address_rest_s
         self.queue = Queue(window=window)
@@ -149,6 +150,7 @@ class Context:
         self.claims: tuple[str, ...] = ()  # those of them that are claimed in the store
         self.robots: dict[str, RobotsState] = {}  # by scheme://authority; two at most, usually one
         self.answered = ""  # scheme://authority that answered last
+        self.is_half_failing = False  # one of its schemes fails, and is to be tried again
         self.party_pages: dict[int, int] = {}
         self.first_seed = 0
         self.failures = 0  # failed connections in a row, counted once a rest
@@ -163,11 +165,6 @@ class Context:
         self.is_gone = False
         self.go_to = ""  # on leaving: the holder of its address, who should take it
         self.visits = 0
-
-    @property
-    def is_half_failing(self) -> bool:
-        """One of its schemes fails, and is to be tried again."""
-        return any(state.failures > 0 and state.given_up is None for state in self.robots.values())
 
 
 @dataclass(slots=True)

@@ -78,7 +78,7 @@ def with_access(rules: SiteRules, settings: Settings, site: str, vault: Vault) -
     OperatorError if that is something that cannot be sent.
     """
     site_settings = settings.for_site(site)
-    own, line = site_settings.access, user_agent(site_settings.agent)
+    own, agent = site_settings.access, user_agent(site_settings.agent)
     parted = (line.partition(":") for line in own.headers)
     pairs = [(name.strip(), text.strip()) for name, _, text in parted]
     lines = [f"{name}: {vault.reveal(text)}" for name, text in pairs]
@@ -87,7 +87,7 @@ def with_access(rules: SiteRules, settings: Settings, site: str, vault: Vault) -
     secret |= SECRET_HEADERS & {name.lower() for name, _ in pairs}
     connections = rules.manners.connections
     access = Access(
-        user_agent=line if line != settings.user_agent else "",
+        user_agent=agent if agent != settings.user_agent else "",
         auth=vault.reveal(own.auth),
         headers=tuple(lines),
         withheld=tuple(sorted(secret | ({"cookie"} if cookies else set()))),
@@ -99,11 +99,7 @@ def with_access(rules: SiteRules, settings: Settings, site: str, vault: Vault) -
         rate_bytes_per_s=-(-own.rate_bytes // connections),
     )
     special.check(access)
-    return replace(
-        rules,
-        access=None if access == _PLAIN else access,
-        own_cookies=cookies,
-    )
+    return replace(rules, access=None if access == _PLAIN else access, own_cookies=cookies)
 
 
 _PLAIN = Access()

@@ -65,7 +65,7 @@ def story(store: Store, text: str, *, settings: Settings, now: float) -> Story:
         events.append(_refused(store, url, outcome, why, visited or found, settings=settings))
     elif outcome not in (last, Outcome.NULL):
         because = f": {why}" if why else ""
-        given_up = f"given up as {outcome} with its whole site{because}"
+        given_up = f"given up as {outcome} with all that waited there{because}"
         facts = {"outcome": outcome, "why": why, "run": run}
         events.append(Event(at=0.0, what="given up", text=given_up, facts=facts))
     events += _waiting(store, site_id, number, now)

@@ -230,3 +230,53 @@ def test_addresses_of_one_server_in_two_forms_keep_one_gap() -> None:
     assert len(times) == 6 * 22
     assert all(later - sooner >= 2.0 - 1e-6 for sooner, later in pairwise(times))
     assert sim.store.all("SELECT DISTINCT address FROM addresses") in ([], [("192.0.2.1",)])
+
+
+def test_a_robots_txt_that_lies_elsewhere_is_asked_for_in_the_hours_of_that_host() -> None:
+    start = datetime(2025, 6, 2, 12, tzinfo=ZoneInfo("UTC")).timestamp()
+
+    class Away(Made):
+        def ask(self, fetch: Fetch, *, at: float) -> Reply:
+            if fetch.host == "a.example" and fetch.target == "/robots.txt":
+                self.asked.append((at, fetch))
+                head = b"HTTP/1.1 301 X\r\nLocation: http://b.example/robots.txt\r\n\r\n"
+                return Reply(outcome=Outcome.CODE, code=301, head=head)
+            return super().ask(fetch, at=at)
+
+    web = Away(lambda _: html("x"))
+    hours = 'site."b.example".hours=["12:05-12:10"]'
+    found = crawl(simulate(web, "http://a.example/", sets=(hours,), start=start))
+    assert found == {"http://a.example/": ("OK", "")}
+    (asked,) = [at for at, fetch in web.asked if fetch.host == "b.example"]
+    assert 300.0 <= asked <= 600.0
+    # If it is long, the site waits as if the hours were its own.
+    web = Away(lambda _: html("x"))
+    sim = simulate(web, "http://a.example/", sets=(hours.replace("12:", "20:"),), start=start)
+    assert crawl(sim) == {"http://a.example/": ("NULL", "")}
+    assert counters(sim)["hours.closed"] == 1
+
+
+def test_a_scheme_that_failed_once_and_answers_again_holds_nobody() -> None:
+    """Its failures are forgotten, and the crawl ends although a page waits for hours."""
+
+    class Once(Made):
+        def ask(self, fetch: Fetch, *, at: float) -> Reply:
+            is_first = not any(f.scheme == "https" for _, f in self.asked)
+            if fetch.scheme == "https" and is_first:
+                self.asked.append((at, fetch))
+                return EXPIRED
+            return super().ask(fetch, at=at)
+
+    def answer(fetch: Fetch) -> Reply:
+        if fetch.target == "/busy":
+            return Reply(outcome=Outcome.CODE, code=500, head=b"HTTP/1.1 500 X\r\n\r\n")
+        return html(anchors("https://a.example/1", *(f"http://a.example/{n}" for n in (2, "busy"))))
+
+    web = Once(answer)
+    sim = simulate(web, "http://a.example/", sets=("retry.gap_factor=1000",))
+    found = crawl(sim)
+    assert found.pop("http://a.example/busy") == ("code", "")
+    assert len(found) == 3 and set(found.values()) == {("OK", "")}
+    assert sim.now - sim.began < 3600.0
+    (waits,) = sim.store.all("SELECT not_before FROM pending")
+    assert waits[0] > sim.now + 3600.0
