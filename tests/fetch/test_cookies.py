@@ -104,7 +104,7 @@ def test_longer_paths_come_first_and_then_the_older() -> None:
 
 
 def test_the_jar_is_bounded() -> None:
-    kept = jar(*(f"n{number}={'x' * 4000}; Path=/" for number in range(60)))
+    kept = jar(*(f"n{number}={'x' * 1000}; Path=/" for number in range(60)))
     assert len(kept) == 50
     assert "n9=" not in kept.header(URL, NOW)
     assert "n59=" in kept.header(URL, NOW)
@@ -201,3 +201,25 @@ def test_only_cookies_for_a_host_come_along_to_it() -> None:
     assert [one.name for one in for_host(cookies, "a.example.org")] == ["all"]
     assert [one.name for one in for_host(cookies, "::1")] == ["six"]
     assert for_host(cookies, "1") == ()
+
+
+def test_a_jar_stays_small_whatever_a_server_sets() -> None:
+    host = ".".join(["a"] * 60) + ".example.org"
+    kept = Jar()
+    for level in range(60):
+        domain = host.split(".", level)[-1]
+        lines = [f"c{n}={'x' * 3000}; Domain={domain}" for n in range(20)]
+        kept.take(lines, f"http://{host}/", NOW)
+        assert len(kept.header(f"http://{host}/", NOW)) <= 64 * 1024 + 3 * 50
+    assert 15 <= len(kept) <= 22
+    kept.take([f"c{n}=; Max-Age=0; Domain={host.split('.', 59)[-1]}" for n in range(20)],
+              f"http://{host}/", NOW)  # fmt: skip
+    kept.take(["small=1"], f"http://{host}/", NOW)
+    assert "small=1" in kept.header(f"http://{host}/", NOW)
+    many = b"HTTP/1.1 200 OK\r\n" + b"Set-Cookie: a=1\r\n" * 5000 + b"\r\n"
+    assert len(set_by(many)) == 100
+
+
+def test_a_cookie_of_the_operator_is_never_for_a_public_suffix() -> None:
+    cookies = parse_file(".co.kr\tTRUE\t/\tFALSE\t0\tall\t1 and more\n")
+    assert for_host(cookies, "www.example.co.kr") == ()

@@ -16,9 +16,13 @@ from geomi.url import is_suffix
 _PER_HOST = 50  # RFC 6265, 6.1; the longest unused go first
 _LONGEST = 4096  # name, value and attributes together
 _HOSTS = 1000
+# Of names, values and paths in one jar. A server can set cookies for each of its parent domains;
+# with 512 jars of an agent this is 32 MiB at the worst. No server takes a longer Cookie line.
+_JAR_BYTES = 64 * 1024
+_MOST_LINES = 100  # of one answer
 _MOST_AGE_S = 400 * 86_400.0  # as browsers cap it (RFC 6265bis)
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_UNSENDABLE = re.compile(r"[^\x21-\x3a\x3c-\x7e]")
+_UNSENDABLE = re.compile(r"[^\x20-\x3a\x3c-\x7e]")
 _DELIMITERS = re.compile(r"[\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
 _TIME = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?!\d)")
 _DAY = re.compile(r"(\d{1,2})(?!\d)")
@@ -47,6 +51,7 @@ class Jar:
     def __init__(self) -> None:
         # By domain; inside by (name, path), the one set longest ago first.
         self._cookies: dict[str, dict[tuple[str, str], Cookie]] = {}
+        self._bytes = 0
 
     def __len__(self) -> int:
         return sum(map(len, self._cookies.values()))
@@ -89,19 +94,26 @@ class Jar:
             if key in of_domain:
                 self._drop(of_domain[key])
             return
-        of_domain.pop(key, None)
+        if key in of_domain:
+            self._bytes -= _size(of_domain.pop(key))
         of_domain[key] = cookie
+        self._bytes += _size(cookie)
         self._cookies[cookie.domain] = of_domain
         if len(of_domain) > _PER_HOST:
             self._drop(next(iter(of_domain.values())))
-        if len(self._cookies) > _HOSTS:
-            del self._cookies[next(iter(self._cookies))]
+        while self._bytes > _JAR_BYTES or len(self._cookies) > _HOSTS:
+            self._drop(next(iter(next(iter(self._cookies.values())).values())))
 
     def _drop(self, cookie: Cookie) -> None:
         of_domain = self._cookies[cookie.domain]
         del of_domain[cookie.name, cookie.path]
+        self._bytes -= _size(cookie)
         if not of_domain:
             del self._cookies[cookie.domain]
+
+
+def _size(cookie: Cookie) -> int:
+    return len(cookie.name) + len(cookie.value) + len(cookie.path)
 
 
 def parse(line: str, url: str, now: float) -> Cookie | None:
@@ -142,7 +154,7 @@ def parse(line: str, url: str, now: float) -> Cookie | None:
 
 
 def set_by(head: bytes) -> list[str]:
-    """The values of the Set-Cookie lines of an answer's head; almost always none: 0.2 us."""
+    """The values of the first Set-Cookie lines of a head; almost always none: 0.2 us."""
     if b"\nset-cookie:" not in head.lower():
         return []
     pairs = (line.partition(b":") for line in head.split(b"\n"))
@@ -150,7 +162,7 @@ def set_by(head: bytes) -> list[str]:
         value.strip(b" \t\r").decode("latin-1")
         for name, _, value in pairs
         if name.lower() == b"set-cookie"
-    ]
+    ][:_MOST_LINES]
 
 
 def parse_file(text: str) -> list[Cookie]:
@@ -171,9 +183,11 @@ def parse_file(text: str) -> list[Cookie]:
         domain, below, path, secure, expires, name, value = fields
         if any(_UNSENDABLE.search(part) for part in (name, value)):
             raise ValueError(f"line {number}: its name or value cannot be sent")
+        domain = domain.removeprefix(".").lower()
         found.append(Cookie(
-            name=name, value=value, domain=domain.removeprefix(".").lower(),
-            host_only=below.upper() != "TRUE", path=path if path.startswith("/") else "/",
+            name=name, value=value, domain=domain,
+            host_only=below.upper() != "TRUE" or is_suffix(domain),
+            path=path if path.startswith("/") else "/",
             secure=secure.upper() == "TRUE", expires=float(expires) or _SESSION, created=0.0,
         ))  # fmt: skip
     return found
