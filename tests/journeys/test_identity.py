@@ -307,6 +307,7 @@ def test_a_rate_holds_over_many_small_answers_and_all_connections(tmp_path: Path
         ("access.client_cert=/nowhere/me.pem", "/nowhere/me.pem: No such file"),
         ("access.client_cert=/etc/hostname", "no certificate with its key"),
         ("access.cookie_file=/etc/hostname", "line 1 is no cookie"),
+        ("fetch.ca_file=/etc/hostname", "/etc/hostname: no certificates in PEM"),
         ("access.rate_bytes=-5", "access.rate_bytes"),
         ("agent.user_agent=거미", "agent.user_agent: it has characters that cannot be sent"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from pathlib import Path
 
 from geomi.cluster.collection import Collection
@@ -24,8 +25,8 @@ def must_be_there(place: Collection, settings: Settings) -> None:
     """
     hosts_of(settings)
     must_be_usable(settings, str(place.path))
-    if settings.fetch.ca_file and not Path(settings.fetch.ca_file).is_file():
-        raise OperatorError(f"fetch.ca_file: {settings.fetch.ca_file}: no such file")
+    if settings.fetch.ca_file:
+        _must_hold_certificates(settings.fetch.ca_file)
     if settings.seeds.country_database:
         with Countries(settings.seeds.country_database):
             pass
@@ -65,6 +66,16 @@ def hosts_of(settings: Settings) -> dict[str, list[str]]:
         name: [addresses] if isinstance(addresses, str) else list(addresses)
         for name, addresses in hosts.items()
     }
+
+
+def _must_hold_certificates(path: str) -> None:
+    if not Path(path).is_file():
+        raise OperatorError(f"fetch.ca_file: {path}: no such file")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except OSError as error:  # ssl.SSLError is one
+        said = "no certificates in PEM" if isinstance(error, ssl.SSLError) else error.strerror
+        raise OperatorError(f"fetch.ca_file: {path}: {said}") from error
 
 
 def _must_be_writable(path: str) -> None:
