@@ -123,6 +123,14 @@ def test_every_module_belongs_to_one_part_of_the_map() -> None:
     assert {name.partition(".")[0] for name in modules()} == set(names)
 
 
+def test_a_file_stays_under_four_hundred_lines() -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in ROOT.rglob("*.py")
+    }
+    assert not {name: lines for name, lines in lengths.items() if lines >= 400}
+
+
 @pytest.mark.parametrize("module", sorted(modules()))
 def test_a_module_imports_only_from_lines_above_its_own(module: str) -> None:
     part = module.partition(".")[0]

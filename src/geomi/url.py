@@ -92,6 +92,13 @@ def site_of(url: str) -> str:
     return url[start : url.find("/", start)]
 
 
+def host_of(site: str) -> str:
+    """The host of a site, without port or brackets."""
+    if site.startswith("["):
+        return site[1 : site.index("]")]
+    return site.partition(":")[0]
+
+
 def split(url: str) -> Parts:
     """All parts of a canonical URL at once."""
     scheme_end = url.find(":")

@@ -13,9 +13,11 @@ from geomi.cluster.collection import Collection
 from geomi.cluster.commands import Release
 from geomi.cluster.context import Context
 from geomi.cluster.coordinator import Coordinator
+from geomi.cluster.filling import Filling
 from geomi.cluster.ledger import Ledger
 from geomi.cluster.plan import plan_of
 from geomi.cluster.settle import Settler
+from geomi.cluster.wishes import Wishes
 from geomi.extract import Extractor
 from geomi.frontier.queue import FIRST
 from geomi.frontier.seen import SeenFilter
@@ -71,9 +73,14 @@ class Small:
         with self.store.transaction():
             first = take_ids(self.store, "page", 10_000)
         pages = iter(range(first, first + 10_000))
+        self.filling = Filling(self.plan, writer=self.writer, out=[])
+        wishes = Wishes(
+            self.plan, filling=self.filling, sites={HOST: self.context},
+            next_page=lambda: next(pages),
+        )  # fmt: skip
         self.settler = Settler(
-            self.plan, extractor=Extractor(), writer=self.writer, ids=ids,
-            sites={HOST: self.context}, next_page=lambda: next(pages),
+            self.plan, filling=self.filling, wishes=wishes, extractor=Extractor(),
+            writer=self.writer, ids=ids,
         )  # fmt: skip
 
     def _next_file(self) -> int:
@@ -102,7 +109,7 @@ class Small:
         capture = self._capture(url, code=200, body=body, head="", outcome=None,
                                 address="192.0.2.1")  # fmt: skip
         self.settler.robots(self.context, capture, site=HOST, now=self.now)
-        self.settler.touch(self.context).robots.append(
+        self.filling.touch(self.context).robots.append(
             (f"http://{HOST}", self.context.site_id, self.now, self.now + 86_400, 200, 0.0, body)
         )
         self.write()
@@ -125,11 +132,11 @@ class Small:
         )  # fmt: skip
 
     def write(self) -> None:
-        self.ledger.write(self.settler.take())
+        self.ledger.write(self.filling.take())
 
     def end(self) -> None:
         """The agent closes its files and says goodbye; the run is over."""
-        batch = self.settler.take()
+        batch = self.filling.take()
         batch.files = self.writer.close_all()
         if batch.files:
             self.ledger.write(batch)

@@ -6,8 +6,8 @@ import asyncio
 import ipaddress
 from collections.abc import Iterable
 
+from geomi import url as urls
 from geomi.cluster.given import hosts_of
-from geomi.cluster.settle import host_of
 from geomi.config import Settings
 from geomi.fetch.dns import Resolver
 from geomi.seeds.countries import Countries
@@ -30,7 +30,7 @@ async def _ask(settings: Settings, sites: list[str]) -> list[tuple[str, str]]:
         timeout_s=settings.dns.timeout_s,
     )
     async with resolver:
-        answers = await asyncio.gather(*(resolver.resolve(host_of(site)) for site in sites))
+        answers = await asyncio.gather(*(resolver.resolve(urls.host_of(site)) for site in sites))
     found = []
     for site, answer in zip(sites, answers, strict=True):
         rule = ""

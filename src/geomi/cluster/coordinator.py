@@ -16,7 +16,6 @@ from geomi.cluster.batch import known_sites
 from geomi.cluster.context import SiteRules
 from geomi.cluster.found import NewPage, found_nearer, page_row, revive
 from geomi.cluster.plan import admission, site_rules
-from geomi.cluster.settle import host_of
 from geomi.cluster.standing import Standing, standing
 from geomi.config import Settings
 from geomi.errors import OperatorError
@@ -119,7 +118,7 @@ class Coordinator:
 
     def _admit(self, site: str, *, admitted: str, now: float) -> int:
         """A site is in from now on; what was remembered of it from outside is wanted."""
-        domain = urls.domain_of(host_of(site))
+        domain = urls.domain_of(urls.host_of(site))
         site_id = tables.add_site(self._store, site, domain=domain, admitted=admitted, now=now)
         self._store.run(
             "INSERT INTO inbox (site, url, kind, via, depth, party, reason, not_before, weight,"

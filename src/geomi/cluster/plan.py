@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from geomi import hours
+from geomi import url as urls
 from geomi.cluster.context import Plan, SiteRules
-from geomi.cluster.settle import host_of
 from geomi.cluster.vault import Vault
 from geomi.config import Settings, matches, user_agent
 from geomi.fetch import access as special
@@ -82,7 +82,7 @@ def with_access(rules: SiteRules, settings: Settings, site: str, vault: Vault) -
     parted = (line.partition(":") for line in own.headers)
     pairs = [(name.strip(), text.strip()) for name, _, text in parted]
     lines = [f"{name}: {vault.reveal(text)}" for name, text in pairs]
-    cookies = for_host(vault.cookies.get(own.cookie_file, ()), host_of(site))
+    cookies = for_host(vault.cookies.get(own.cookie_file, ()), urls.host_of(site))
     secret = {name.lower() for name, text in pairs if is_reference(text)}
     secret |= SECRET_HEADERS & {name.lower() for name, _ in pairs}
     connections = rules.manners.connections

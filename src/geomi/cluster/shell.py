@@ -25,29 +25,14 @@ from geomi.archive.files import Lock, RealFiles
 from geomi.archive.names import Ids
 from geomi.archive.record import warcinfo
 from geomi.archive.writer import Writer
-from geomi.cluster import leases, tables
-from geomi.cluster.agent import ID_RANGE, Agent
-from geomi.cluster.batch import Batch
+from geomi.cluster import tables
+from geomi.cluster.agent import Agent
 from geomi.cluster.collection import Collection
-from geomi.cluster.commands import (
-    Abort,
-    Ask,
-    Claim,
-    Command,
-    Drain,
-    Draw,
-    Leased,
-    Level,
-    Load,
-    Rebuild,
-    Release,
-    Renew,
-    Resolve,
-    TakeIds,
-    Write,
-)
+from geomi.cluster.commands import Abort, Command, Resolve
+from geomi.cluster.errands import Errands
 from geomi.cluster.given import hosts_of
-from geomi.cluster.ledger import Ledger, Written
+from geomi.cluster.ledger import Ledger
+from geomi.cluster.pageids import ID_RANGE
 from geomi.cluster.plan import limits_of, plan_of
 from geomi.cluster.recover import recover
 from geomi.cluster.vault import read_vault
@@ -60,7 +45,6 @@ from geomi.fetch.guard import Guard
 from geomi.fetch.request import Fetch
 from geomi.frontier import tables as frontier_tables
 from geomi.records import Capture, Spool
-from geomi.store import Store
 
 _RETRY_S = 5.0  # between tries of a batch while the disk is full or the store away
 _GRACE_S = 3.0  # what requests under way get when the agent is told to stop
@@ -158,6 +142,10 @@ class Shell:
             writer=writer,
             first_page_id=first_page,
         )
+        self._errands = Errands(
+            agent=self._agent, plan=plan, store=self._store, ledger=self._ledger, now=self._now,
+            date=time.time,
+        )  # fmt: skip
         self._jobs: asyncio.Queue[tuple[Callable[[], Any], Callable[[Any], None]]] = asyncio.Queue()
         self._spawn(self._do_jobs())
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -277,10 +265,7 @@ class Shell:
         try:
             while commands := self._agent.take():
                 for command in commands:
-                    if type(command) is Fetch:
-                        self._client.start(command)
-                    else:
-                        self._carry_out(command)
+                    self._carry_out(command)
         finally:
             self._in_drain = False
         if self._agent.is_stopping and self._agent.is_done:
@@ -297,74 +282,15 @@ class Shell:
         self._woken = self._loop.call_later(max(0.0, at - self._now()), self._wake)
 
     def _carry_out(self, command: Command) -> None:
-        agent, plan, store = self._agent, self._plan, self._store
-        asked = self._now()
         match command:
-            case Ask(number):
-                self._job(
-                    lambda: leases.grant(store, plan, number, now=time.time()),
-                    lambda got: agent.leased(Leased(leases=got, asked=asked), now=self._now()),
-                )
-            case Renew():
-                self._job(
-                    lambda: leases.renew(store, plan, now=time.time()),
-                    lambda held: agent.renewed(held, asked=asked, now=self._now()),
-                )
-            case Load():
-                self._job(
-                    lambda: leases.load(
-                        store, site_id=command.site_id, epoch=command.epoch, after=command.after,
-                        limit=command.limit, is_first=command.is_first,
-                        has_page_limit=plan.has_page_limit, has_prefix=plan.has_prefix,
-                    ),
-                    lambda loaded: agent.loaded(loaded, now=self._now()),
-                )  # fmt: skip
-            case Rebuild(site_id, epoch, after):
-                limit = leases.REBUILD_LIMIT
-                self._job(
-                    lambda: frontier_tables.hashes(store, site_id, after=after, limit=limit),
-                    lambda rows: agent.rebuilt(site_id, epoch, rows, limit=limit, now=self._now()),
-                )
-            case Drain(sites):
-                self._job(
-                    lambda: leases.drain(store, sites),
-                    lambda letters: agent.letters(letters, now=self._now()),
-                )
-            case Claim(site_id, keys):
-                self._job(
-                    lambda: leases.claim(store, plan, keys, now=time.time()),
-                    lambda other: agent.claimed(site_id, other, now=self._now()),
-                )
-            case TakeIds(number):
-                self._job(
-                    lambda: take_ids(store, number),
-                    lambda first: agent.ids(first, now=self._now()),
-                )
-            case Draw(number):
-                self._job(
-                    lambda: leases.draw(store, number),
-                    lambda share: agent.drawn(share, now=self._now()),
-                )
-            case Level():
-                self._job(
-                    lambda: leases.level(store, plan, now=time.time()),
-                    lambda rank: agent.level(rank, now=self._now()),
-                )
-            case Release():
-                self._job(
-                    lambda: leases.release(store, plan, command, now=time.time()), lambda _: None
-                )
-            case Resolve(host):
-                self._spawn(self._resolve(host))
-            case Abort(ticket):
-                self._client.abort(ticket)
-            case Write(batch):
-                self._job(
-                    partial(self._ledger.write, batch),
-                    lambda written: self._written(batch, written),
-                )
             case Fetch():
                 self._client.start(command)
+            case Abort(ticket):
+                self._client.abort(ticket)
+            case Resolve(host):
+                self._spawn(self._resolve(host))
+            case _:
+                self._job(*self._errands.of(command))
 
     def _job(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
         """Work for the store's thread; `then` is the event, back in the loop."""
@@ -387,11 +313,6 @@ class Shell:
                     await asyncio.sleep(_RETRY_S)
             self._told = ""
             self._step(partial(then, result))
-
-    def _written(self, batch: Batch, written: Written) -> None:
-        for file, by in written.grown:
-            self._agent.grew(file, by)
-        self._agent.written(batch, written.committed, now=self._now())
 
     async def _resolve(self, host: str) -> None:
         answer = await self._resolver.resolve(host)
@@ -442,8 +363,3 @@ class Shell:
                 "UPDATE agents SET facts = ? WHERE agent = ? AND incarnation = ?",
                 (facts, self._name, self._incarnation),
             )
-
-
-def take_ids(store: Store, number: int) -> int:
-    with store.transaction():
-        return frontier_tables.take_ids(store, "page", number)

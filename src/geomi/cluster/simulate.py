@@ -17,30 +17,14 @@ from typing import Any, Protocol
 from geomi.archive.names import Ids
 from geomi.archive.record import warcinfo
 from geomi.archive.writer import Writer
-from geomi.cluster import leases, tables
-from geomi.cluster.agent import ID_RANGE, Agent
-from geomi.cluster.batch import Batch
-from geomi.cluster.commands import (
-    Abort,
-    Ask,
-    Claim,
-    Command,
-    Drain,
-    Draw,
-    Leased,
-    Level,
-    Load,
-    Rebuild,
-    Release,
-    Renew,
-    Resolve,
-    TakeIds,
-    Write,
-)
+from geomi.cluster import tables
+from geomi.cluster.agent import Agent
+from geomi.cluster.commands import Abort, Command, Resolve
 from geomi.cluster.coordinator import Coordinator
-from geomi.cluster.ledger import Ledger, Written
+from geomi.cluster.errands import Errands
+from geomi.cluster.ledger import Ledger
+from geomi.cluster.pageids import ID_RANGE
 from geomi.cluster.plan import plan_of
-from geomi.cluster.shell import take_ids
 from geomi.cluster.simfiles import SimFiles
 from geomi.config import Settings
 from geomi.errors import ResourceError
@@ -121,7 +105,7 @@ class SimAgent:
     incarnation: int
     machine: Agent
     ledger: Ledger
-    plan: Any
+    errands: Errands
     store_free: float = 0.0
     wake_at: float = float("inf")
     is_dead: bool = False
@@ -226,7 +210,12 @@ class Simulation:
             plan, extractor=self._extractor(), guard=Guard(("0.0.0.0/0", "::/0")), ids=ids,
             writer=writer, first_page_id=first_page,
         )  # fmt: skip
-        agent = SimAgent(name, incarnation, machine, self._ledger(), plan)
+        ledger = self._ledger()
+        errands = Errands(
+            agent=machine, plan=plan, store=self.store, ledger=ledger, now=lambda: self.now,
+            date=lambda: self.now,
+        )  # fmt: skip
+        agent = SimAgent(name, incarnation, machine, ledger, errands)
         self.agents.append(agent)
         self._event(agent, lambda: machine.wake(self.now))
         return agent
@@ -325,8 +314,6 @@ class Simulation:
         self._at(agent.store_free, job)
 
     def _carry_out(self, agent: SimAgent, command: Command) -> None:
-        machine, plan, store = agent.machine, agent.plan, self.store
-        asked = self.now
         match command:
             case Fetch():
                 self._fetch(agent, command)
@@ -339,83 +326,9 @@ class Simulation:
                     error="" if addresses else "NXDOMAIN",
                 )  # fmt: skip
                 self._at(self.now + 0.01, lambda: self._event(
-                    agent, lambda: machine.resolved(answer, now=self.now)))  # fmt: skip
-            case Ask(number):
-                self._store_job(
-                    agent,
-                    lambda: leases.grant(store, plan, number, now=self.now),
-                    lambda got: machine.leased(Leased(leases=got, asked=asked), now=self.now),
-                )
-            case Renew():
-                self._store_job(
-                    agent,
-                    lambda: leases.renew(store, plan, now=self.now),
-                    lambda held: machine.renewed(held, asked=asked, now=self.now),
-                )
-            case Load():
-                self._store_job(
-                    agent,
-                    lambda: leases.load(
-                        store, site_id=command.site_id, epoch=command.epoch, after=command.after,
-                        limit=command.limit, is_first=command.is_first,
-                        has_page_limit=plan.has_page_limit, has_prefix=plan.has_prefix,
-                    ),
-                    lambda loaded: machine.loaded(loaded, now=self.now),
-                )  # fmt: skip
-            case Rebuild(site_id, epoch, after):
-                limit = leases.REBUILD_LIMIT
-                self._store_job(
-                    agent,
-                    lambda: frontier_tables.hashes(store, site_id, after=after, limit=limit),
-                    lambda rows: machine.rebuilt(site_id, epoch, rows, limit=limit, now=self.now),
-                )
-            case Drain(sites):
-                self._store_job(
-                    agent,
-                    lambda: leases.drain(store, sites),
-                    lambda letters: machine.letters(letters, now=self.now),
-                )
-            case Claim(site_id, keys):
-                self._store_job(
-                    agent,
-                    lambda: leases.claim(store, plan, keys, now=self.now),
-                    lambda other: machine.claimed(site_id, other, now=self.now),
-                )
-            case TakeIds(number):
-                self._store_job(
-                    agent,
-                    lambda: take_ids(store, number),
-                    lambda first: machine.ids(first, now=self.now),
-                )
-            case Draw(number):
-                self._store_job(
-                    agent,
-                    lambda: leases.draw(store, number),
-                    lambda share: machine.drawn(share, now=self.now),
-                )
-            case Level():
-                self._store_job(
-                    agent,
-                    lambda: leases.level(store, plan, now=self.now),
-                    lambda rank: machine.level(rank, now=self.now),
-                )
-            case Release():
-                self._store_job(
-                    agent,
-                    lambda: leases.release(store, plan, command, now=self.now),
-                    lambda _: None,
-                )
-            case Write(batch):
-                self._store_job(
-                    agent,
-                    lambda: agent.ledger.write(batch),
-                    lambda written: self._written(agent, batch, written),
-                )
-
-    def _written(self, agent: SimAgent, batch: Batch, written: Written) -> None:
-        for file, by in written.grown:
-            agent.machine.grew(file, by)
-        agent.machine.written(batch, written.committed, now=self.now)
+                    agent, lambda: agent.machine.resolved(answer, now=self.now)))  # fmt: skip
+            case _:
+                self._store_job(agent, *agent.errands.of(command))
 
     def _fetch(self, agent: SimAgent, fetch: Fetch) -> None:
         reply = self.web.ask(fetch, at=self.now - self.began)

@@ -1,0 +1,108 @@
+"""Where a site is asked: its name is resolved, every address checked, one of them claimed."""
+
+from __future__ import annotations
+
+from geomi import url as urls
+from geomi.cluster.claims import Claims, Then
+from geomi.cluster.context import Context
+from geomi.cluster.failures import Failures
+from geomi.cluster.farewells import Farewells
+from geomi.cluster.filling import Filling
+from geomi.cluster.held import Held
+from geomi.cluster.names import Names
+from geomi.cluster.settle import Settler
+from geomi.fetch.guard import Guard
+from geomi.frontier.politeness import server_of
+from geomi.records import Answer
+from geomi.states import Outcome
+
+
+class Addresses:
+    """One a site for the time of its lease: the lowest, IPv4 first, unless it does not answer."""
+
+    def __init__(
+        self, *, guard: Guard, names: Names, claims: Claims, held: Held, filling: Filling,
+        settler: Settler, farewells: Farewells, failures: Failures,
+    ) -> None:  # fmt: skip
+        self._guard = guard
+        self._names = names
+        self._claims = claims
+        self._held = held
+        self._filling = filling
+        self._settler = settler
+        self._farewells = farewells
+        self._failures = failures
+
+    def find(self, ctx: Context, now: float) -> None:
+        """The context gets a turn once its address is known and claimed."""
+        ctx.is_resolving = True
+        if proxy := ctx.guise.proxy:
+            self._names.ask(proxy, lambda answer, at: self._proxied(ctx, answer, at), now)
+            return
+        self._names.ask(urls.host_of(ctx.site), lambda answer, at: self._came(ctx, answer, at), now)
+
+    def _proxied(self, ctx: Context, answer: Answer, now: float) -> None:
+        """The operator named the proxy, so any address it has is meant."""
+        ctx.guise.by(answer.addresses[0] if answer.addresses else "")
+        self._names.ask(urls.host_of(ctx.site), lambda answer, at: self._came(ctx, answer, at), now)
+
+    def _came(self, ctx: Context, answer: Answer, now: float) -> None:
+        ctx.is_resolving = False
+        if ctx.is_gone:
+            return
+        if not ctx.address or ctx.address not in answer.addresses:
+            self._settler.name(ctx, answer, now=now)
+        ctx.address_expires = now + max(answer.ttl_s, 1.0)
+        if not answer.addresses:
+            self._failures.of_name(ctx, answer, now)
+            return
+        allowed, refusal = self.allowed(answer.addresses, is_named=ctx.is_named)
+        if not allowed:
+            self._filling.batch.counts["guard.refused"] += 1
+            self._farewells.give_up(ctx, Outcome.SKIP, f"guard:{refusal}", now)
+            return
+        # The lowest, IPv4 first; where that does not answer, the next one.
+        address = allowed[ctx.unanswered % len(allowed)]
+        if address == ctx.address or (ctx.address in allowed and not ctx.unanswered):
+            self._held.schedule(ctx, now)
+            return
+        keys = (server_of(address), *(f"group:{name}" for name in ctx.rules.groups))
+        if ctx.is_named:
+            ctx.address, ctx.keys = address, ()
+            self._held.schedule(ctx, now)
+            return
+        ctx.is_resolving = True
+
+        def claimed(at: float) -> None:
+            ctx.is_resolving = False
+            ctx.address, ctx.keys = address, keys
+            self._held.schedule(ctx, at)
+
+        self._claims.ask(ctx, keys, claimed)
+
+    def allowed(self, addresses: tuple[str, ...], *, is_named: bool) -> tuple[tuple[str, ...], str]:
+        """Those that may be connected to, and why the first refused one may not."""
+        allowed, refusal = [], ""
+        for address in addresses:
+            why = self._guard.refusal(address, host_is_named=is_named)
+            if why:
+                refusal = refusal or why
+            else:
+                allowed.append(address)
+        return tuple(allowed), refusal
+
+    def claim(self, ctx: Context, address: str, then: Then) -> None:
+        """Another server that speaks for this site: its address is claimed too."""
+        self._claims.ask(ctx, (server_of(address),), then)
+
+    def claimed(self, site_id: int, other: str, *, now: float) -> None:
+        """`other` is who holds the address instead; empty: it is ours."""
+        waiting = self._claims.came(site_id)
+        if waiting is None:
+            return
+        ctx, then = waiting
+        if other:
+            ctx.is_resolving = False
+            self._farewells.leave(ctx, now, go_to=other)
+        else:
+            then(now)

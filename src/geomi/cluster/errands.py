@@ -1,0 +1,119 @@
+"""What an agent asks of the store: which call carries a command out, and the event that answers it.
+
+The shell and the simulator do the same errands; they differ in who runs them, and when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from geomi.cluster import leases
+from geomi.cluster.agent import Agent
+from geomi.cluster.commands import (
+    Ask,
+    Claim,
+    Command,
+    Drain,
+    Draw,
+    Leased,
+    Level,
+    Load,
+    Rebuild,
+    Release,
+    Renew,
+    TakeIds,
+    Write,
+)
+from geomi.cluster.context import Plan
+from geomi.cluster.ledger import Ledger, Written
+from geomi.frontier import tables as frontier_tables
+from geomi.store import Store
+
+#: Work for whoever owns the store, and what the agent is told of its result.
+Errand = tuple[Callable[[], Any], Callable[[Any], None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errands:
+    """For one agent. Its errands are run in the order of its commands, one at a time."""
+
+    agent: Agent
+    plan: Plan
+    store: Store
+    ledger: Ledger
+    now: Callable[[], float]  # of the agent: does not jump
+    date: Callable[[], float]  # of the store: leases are in it
+
+    def of(self, command: Command) -> Errand:
+        """KeyError if it is no errand to the store."""
+        agent, plan, store, now, date = self.agent, self.plan, self.store, self.now, self.date
+        asked = now()
+        match command:
+            case Ask(number):
+                return (
+                    lambda: leases.grant(store, plan, number, now=date()),
+                    lambda got: agent.leased(Leased(leases=got, asked=asked), now=now()),
+                )
+            case Renew():
+                return (
+                    lambda: leases.renew(store, plan, now=date()),
+                    lambda held: agent.renewed(held, asked=asked, now=now()),
+                )
+            case Load():
+                return (
+                    lambda: leases.load(
+                        store, site_id=command.site_id, epoch=command.epoch, after=command.after,
+                        limit=command.limit, is_first=command.is_first,
+                        has_page_limit=plan.has_page_limit, has_prefix=plan.has_prefix,
+                    ),
+                    lambda loaded: agent.loaded(loaded, now=now()),
+                )  # fmt: skip
+            case Rebuild(site_id, epoch, after):
+                limit = leases.REBUILD_LIMIT
+                return (
+                    lambda: frontier_tables.hashes(store, site_id, after=after, limit=limit),
+                    lambda rows: agent.rebuilt(site_id, epoch, rows, limit=limit, now=now()),
+                )
+            case Drain(sites):
+                return (
+                    lambda: leases.drain(store, sites),
+                    lambda letters: agent.letters(letters, now=now()),
+                )
+            case Claim(site_id, keys):
+                return (
+                    lambda: leases.claim(store, plan, keys, now=date()),
+                    lambda other: agent.claimed(site_id, other, now=now()),
+                )
+            case TakeIds(number):
+                return (
+                    lambda: _take_ids(store, number),
+                    lambda first: agent.ids(first, now=now()),
+                )
+            case Draw(number):
+                return (
+                    lambda: leases.draw(store, number),
+                    lambda share: agent.drawn(share, now=now()),
+                )
+            case Level():
+                return (
+                    lambda: leases.level(store, plan, now=date()),
+                    lambda rank: agent.level(rank, now=now()),
+                )
+            case Release():
+                return (lambda: leases.release(store, plan, command, now=date()), lambda _: None)
+            case Write(batch):
+
+                def written(result: Written) -> None:
+                    for file, by in result.grown:
+                        agent.grew(file, by)
+                    agent.written(batch, result.committed, now=now())
+
+                return (lambda: self.ledger.write(batch), written)
+        raise KeyError(command)
+
+
+def _take_ids(store: Store, number: int) -> int:
+    with store.transaction():
+        return frontier_tables.take_ids(store, "page", number)

@@ -1,0 +1,85 @@
+"""Requests under way: from the command that starts one until its capture is settled."""
+
+from __future__ import annotations
+
+from geomi import url as urls
+from geomi.cluster.commands import Abort, Command
+from geomi.cluster.context import Context, Flight
+from geomi.cluster.quota import Quota
+from geomi.fetch.access import Access
+from geomi.fetch.request import Fetch
+from geomi.frontier.politeness import Gaps
+from geomi.frontier.tables import Known
+
+
+class Flights:
+    """By ticket. What is aborted is not awaited any more."""
+
+    def __init__(self, *, gaps: Gaps, quota: Quota, out: list[Command]) -> None:
+        self._flights: dict[int, Flight] = {}
+        self._ticket = 0
+        self._gaps = gaps
+        self._quota = quota
+        self._out = out
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def __contains__(self, ticket: int) -> bool:
+        return ticket in self._flights
+
+    def get(self, ticket: int) -> Flight | None:
+        return self._flights.get(ticket)
+
+    def start(
+        self,
+        ctx: Context,
+        known: Known | None,
+        parts: urls.Parts,
+        address: str,
+        now: float,
+        *,
+        headers: tuple[str, ...] = (),
+        access: Access | None = None,
+        authority: str = "",
+        hops: int = 0,
+        url: str = "",
+    ) -> None:
+        """Without `known` it is for the robots.txt of `authority`, at `url`."""
+        self._ticket += 1
+        ticket = self._ticket
+        self._flights[ticket] = Flight(
+            ctx, known, now, ctx.host, parts.site, authority=authority, hops=hops
+        )
+        ctx.flying.add(ticket)
+        if known is not None:
+            self._quota.left -= 1
+        ctx.host.started()
+        ctx.is_slotted = False
+        self._gaps.started(ctx.keys, ctx.gap_s, now=now)
+        self._out.append(Fetch(
+            ticket=ticket, url=known.url if known else url, scheme=parts.scheme, host=parts.host,
+            port=parts.port, target=parts.target, address=address, headers=headers, access=access,
+        ))  # fmt: skip
+
+    def landed(self, ticket: int) -> None:
+        ctx = self._flights.pop(ticket).ctx
+        ctx.flying.discard(ticket)
+
+    def abort(self, ctx: Context) -> list[Flight]:
+        """Ends all that is under way at a site; what was asked for is the caller's again."""
+        ended = []
+        for ticket in list(ctx.flying):
+            flight = self._flights.pop(ticket, None)
+            if flight is not None:
+                ended.append(flight)
+            self._out.append(Abort(ticket))
+        ctx.flying.clear()
+        return ended
+
+    def moved(self, ctx: Context, known: Known) -> None:
+        """The store moved a page forward whose visit may be under way."""
+        for ticket in ctx.flying:
+            flight = self._flights[ticket]
+            if flight.known is not None and flight.known.page == known.page:
+                flight.known = flight.known._replace(rank=known.rank, depth=known.depth)

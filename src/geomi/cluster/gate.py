@@ -1,0 +1,167 @@
+"""The gate of a site: its robots.txt is asked for first, and says what may be visited."""
+
+from __future__ import annotations
+
+from geomi import url as urls
+from geomi.cluster.addresses import Addresses
+from geomi.cluster.context import Context, Flight, Plan, RobotsState
+from geomi.cluster.failures import Failures
+from geomi.cluster.farewells import Farewells
+from geomi.cluster.filling import Filling
+from geomi.cluster.flights import Flights
+from geomi.cluster.guise import proxy_of, through
+from geomi.cluster.held import Held
+from geomi.cluster.names import Names
+from geomi.cluster.settle import Settler
+from geomi.cluster.wishes import REDIRECTS, Wishes
+from geomi.extract.head import parse_head
+from geomi.fetch.robots import Robots, from_status
+from geomi.fetch.verdict import certificate_fault
+from geomi.records import Answer, Capture
+from geomi.states import TRANSIENT, Outcome
+
+_HOPS = 5  # redirects of a robots.txt that are followed
+_DAYS_30 = 30 * 86_400.0
+
+
+class Gate:
+    """One robots.txt for each scheme and authority, fetched like a page: it takes a turn."""
+
+    def __init__(
+        self, plan: Plan, *, held: Held, flights: Flights, filling: Filling, settler: Settler,
+        wishes: Wishes, names: Names, addresses: Addresses, farewells: Farewells,
+        failures: Failures,
+    ) -> None:  # fmt: skip
+        self._plan = plan
+        self._held = held
+        self._flights = flights
+        self._filling = filling
+        self._settler = settler
+        self._wishes = wishes
+        self._names = names
+        self._addresses = addresses
+        self._farewells = farewells
+        self._failures = failures
+
+    def fetch(self, ctx: Context, authority: str, state: RobotsState, now: float) -> None:
+        """Asks for the robots.txt of an authority, or for where it was last redirected."""
+        state.is_fetching = True
+        url = state.url or f"{authority}/robots.txt"
+        hops = state.hops
+        parts = urls.split(url)
+        if parts.site == ctx.site:
+            self._flights.start(
+                ctx, None, parts, ctx.address, now, headers=ctx.guise.lines(url, now),
+                access=ctx.guise.access, authority=authority, hops=hops, url=url,
+            )  # fmt: skip
+            return
+        # A redirect to another host: its hours count, and its access, not those of our site.
+        rules = self._plan.rules(parts.site)
+        if rules.hours is not None and (opens := rules.hours.opens_at(now)) > now:
+            state.is_fetching = False
+            ctx.closed_until = opens  # the next turn sees to it
+            self._held.schedule(ctx, now)
+            return
+        access = rules.access
+
+        def addressed(answer: Answer, at: float) -> None:
+            """Its address is checked and claimed too."""
+            if ctx.is_gone:
+                return
+            is_named = rules.manners.is_own
+            allowed, _ = self._addresses.allowed(answer.addresses, is_named=is_named)
+            if not allowed:
+                self._failed(ctx, authority, Outcome.C_ERR, "robots:redirect", at)
+                return
+
+            def claimed(later: float) -> None:
+                self._flights.start(
+                    ctx, None, parts, allowed[0], later, access=access, authority=authority,
+                    hops=hops, url=url,
+                )  # fmt: skip
+
+            if is_named:
+                claimed(at)
+            else:
+                self._addresses.claim(ctx, allowed[0], claimed)
+
+        def proxied(answer: Answer, at: float) -> None:
+            nonlocal access
+            access = through(access, answer.addresses[0] if answer.addresses else "")
+            self._names.ask(parts.host, addressed, at)
+
+        if proxy := proxy_of(access):
+            self._names.ask(proxy, proxied, now)
+        else:
+            self._names.ask(parts.host, addressed, now)
+
+    def came(self, flight: Flight, capture: Capture, now: float) -> None:
+        """The answer to such a request: rules, another hop, or a failure."""
+        ctx = flight.ctx
+        self._settler.robots(ctx, capture, site=flight.site, now=now)
+        code = capture.code
+        if capture.outcome in TRANSIENT:
+            fault = certificate_fault(capture.outcome, capture.detail)
+            why = f"tls:{fault}" if fault else "robots"
+            self._failed(ctx, flight.authority, capture.outcome, why, now)
+            return
+        if code in REDIRECTS and flight.hops < _HOPS:
+            location = parse_head(capture.head).get("location", "")
+            url = urls.canonical(location, capture.url) if location else None
+            if url is not None:
+                # The next hop is a visit like any other: it takes its turn.
+                state = ctx.robots[flight.authority]
+                state.is_fetching = False
+                state.url, state.hops = url, flight.hops + 1
+                self._held.schedule(ctx, max(now, ctx.host.rest_until))
+                return
+        state = self._ended(ctx, flight.authority)
+        kind = from_status(code)
+        if kind == "deny":
+            failing = state.failing_since or now
+            state.failing_since = failing
+            if now - failing < _DAYS_30:
+                self._failures.retry_after(ctx, capture, now)
+                self._failed(ctx, flight.authority, Outcome.DENY, f"robots:{code}", now)
+                return
+        body = capture.body[: self._plan.robots_limit] if kind == "parse" else b""
+        expires = now + self._plan.robots_cache_s
+        parsed = self.know(ctx, flight.authority, code, body, expires, 0.0)
+        if self._plan.sitemaps:
+            self._wishes.sitemaps(ctx, parsed.sitemaps, via=capture.url, now=now)
+        self._filling.touch(ctx).robots.append(
+            (flight.authority, ctx.site_id, now, expires, code, 0.0, body)
+        )
+        delay = ctx.host.crawl_delay_s
+        if delay:
+            ctx.host.rest(now, max(delay, ctx.host.rest_s))
+        if delay > ctx.rules.crawl_delay_max_s:
+            self._farewells.give_up(ctx, Outcome.SKIP, f"parked:crawl_delay {delay:g}", now)
+            return
+        self._held.schedule(ctx, max(now, ctx.host.rest_until))
+
+    def know(
+        self, ctx: Context, authority: str, code: int, body: bytes, expires: float, failing: float
+    ) -> Robots:
+        """Reads a robots.txt, fresh or kept from earlier."""
+        state = ctx.robots.setdefault(authority, RobotsState())
+        parsed = Robots.parse(body) if from_status(code) == "parse" else Robots.ALLOW_ALL
+        state.rules = parsed.for_agent(self._plan.robots_agent)
+        state.expires = expires
+        state.failing_since = failing
+        if state.rules.crawl_delay_s and not ctx.is_named:
+            ctx.host.crawl_delay_s = max(ctx.host.crawl_delay_s, state.rules.crawl_delay_s)
+        return parsed
+
+    def _failed(self, ctx: Context, authority: str, outcome: Outcome, why: str, now: float) -> None:
+        """Nothing may be fetched until robots.txt answers: the whole site waits, or gives up."""
+        self._ended(ctx, authority)
+        self._failures.of_authority(ctx, authority, outcome, why, now)
+
+    @staticmethod
+    def _ended(ctx: Context, authority: str) -> RobotsState:
+        """The next time it is asked for anew, from its own place."""
+        state = ctx.robots.setdefault(authority, RobotsState())
+        state.is_fetching = False
+        state.url, state.hops = "", 0
+        return state

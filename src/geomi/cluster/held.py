@@ -1,0 +1,55 @@
+"""The sites an agent holds, and whose turn it is. Decides only."""
+
+from __future__ import annotations
+
+import heapq
+
+from geomi.cluster.context import Context
+
+
+class Held:
+    """Contexts by site and by id, in the order of their turns."""
+
+    def __init__(self) -> None:
+        # Filled by leases that were granted, emptied when a site is given back or lost.
+        self.sites: dict[str, Context] = {}
+        self.by_id: dict[int, Context] = {}
+        # (when, serial, context): the turn of a context is the entry with its serial.
+        self._turns: list[tuple[float, int, Context]] = []
+        self._serial = 0
+        self.is_stopping = False  # nothing more is started
+
+    def add(self, ctx: Context) -> None:
+        self.by_id[ctx.site_id] = ctx
+        self.sites[ctx.site] = ctx
+
+    def drop(self, ctx: Context) -> None:
+        """Forgets a context. It may have been replaced by a later lease on its site."""
+        ctx.is_gone = True
+        if self.by_id.get(ctx.site_id) is ctx:
+            del self.by_id[ctx.site_id]
+        if self.sites.get(ctx.site) is ctx:
+            del self.sites[ctx.site]
+
+    def schedule(self, ctx: Context, when: float) -> None:
+        """The context gets a turn at `when`, unless it has one sooner."""
+        if ctx.is_gone or (ctx.turn and ctx.turn_at <= when):
+            return
+        self._serial += 1
+        ctx.turn, ctx.turn_at = self._serial, when
+        heapq.heappush(self._turns, (when, self._serial, ctx))
+
+    @property
+    def next_turn(self) -> float | None:
+        """When the next turn comes; None: nobody has one."""
+        return self._turns[0][0] if self._turns else None
+
+    def take_turn(self, now: float) -> Context | None:
+        """Whose turn it is now; None: nobody's."""
+        turns = self._turns
+        while turns and turns[0][0] <= now:
+            _, serial, ctx = heapq.heappop(turns)
+            if ctx.turn == serial and not ctx.is_gone:  # else an earlier turn took its place
+                ctx.turn = 0
+                return ctx
+        return None
