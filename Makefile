@@ -23,7 +23,8 @@ help:
 	@echo 'make test                      tests, some minutes'
 	@echo 'make test-long [SUITE=name]    the long suites; each can be run alone, stopped and gone on with'
 	@echo 'make check                     style and types'
-	@echo 'make bench [SUITE=name]        speed beside its peers (bench/run.py names the suites)'
+	@echo 'make bench [SUITE=name]        speed beside its peers (bench/run.py names the suites);'
+	@echo '                               SUITE=million: with a million known pages'
 	@echo 'make docs                      write the generated pages of the reference'
 	@echo 'make clean                     remove what these targets made, but no collection'
 
@@ -83,7 +84,8 @@ docs: .make/venv
 
 bench: .make/venv $(if $(filter peers full,$(SUITE)),.make/bench)
 	@bin/debian-packages nginx-light python3-doc postgresql-doc-15 openjdk-17-doc wget wget2
-	@$(BIN)/python bench/run.py $(if $(SUITE),--suite "$(SUITE)") $(if $(RUNS),--runs "$(RUNS)")
+	@$(BIN)/python $(if $(filter million,$(SUITE)),bench/million.py,bench/run.py \
+	    $(if $(SUITE),--suite "$(SUITE)")) $(if $(RUNS),--runs "$(RUNS)")
 
 clean:
 	@rm -rf .venv .make build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

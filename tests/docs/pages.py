@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from geomi import errors, flow, records, states
 from geomi.cli import flow as cli_flow
-from geomi.cli.main import app
+from geomi.cli.main import command_line
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MADE = re.compile(r"<!-- made: (.+?) -->\n.*?<!-- end -->", re.DOTALL)
@@ -31,7 +31,7 @@ def commands() -> dict[str, Any]:
     alone = typer.Typer(add_completion=False)
     alone.command("flow")(cli_flow.flow)
     found = {"geomi flow": get_command(alone)}
-    found.update(_leaves(get_command(app), "geomi"))
+    found.update(_leaves(get_command(command_line()), "geomi"))
     return found
 
 

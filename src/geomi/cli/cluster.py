@@ -16,6 +16,10 @@ app = typer.Typer(no_args_is_help=True)
 _PORT = 6379
 
 
+def register(into: typer.Typer) -> None:
+    into.add_typer(app, name="cluster", help="A Ray cluster to crawl with.")
+
+
 @app.command()
 def start(
     bind: Annotated[

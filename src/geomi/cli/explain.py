@@ -29,6 +29,11 @@ app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Why geomi does what it does with a URL."
 )
 
+
+def register(into: typer.Typer) -> None:
+    into.add_typer(app, name="explain", help="Why geomi does what it does with a URL.")
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 Sets = Annotated[
     list[str] | None, typer.Option("--set", help="Setting as table.key=value; repeatable.")

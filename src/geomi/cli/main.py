@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from itertools import pairwise
 
 import typer
 
 from geomi import __version__
-from geomi.cli import cluster, crawl, demo, explain, flow, look, seeds
 from geomi.errors import GeomiError, OperatorError, ResourceError
 
-app = typer.Typer(
-    name="geomi",
-    help="geomi collects web sites completely and politely, and archives them without waste.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+#: Which module registers which commands. One command loads its own module alone: all of them take
+#: longer to import than `status` takes to answer.
+_MODULES = {
+    "crawl": ("init", "crawl"),
+    "look": ("status", "pages", "story", "verify"),
+    "demo": ("demo",),
+    "flow": ("flow",),
+    "cluster": ("cluster",),
+    "seeds": ("seeds",),
+    "explain": ("explain",),
+}
+
+
+def command_line(words: Sequence[str] = ()) -> typer.Typer:
+    """The commands, or those of the module that has the one in `words`."""
+    app = typer.Typer(
+        name="geomi",
+        help="geomi collects web sites completely and politely, and archives them without waste.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_root)
+    mine = [name for name, commands in _MODULES.items() if words and words[0] in commands]
+    for name in mine or _MODULES:
+        import_module(f"geomi.cli.{name}").register(app)
+    return app
 
 
 def _version(wanted: bool) -> None:
@@ -28,22 +49,12 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
     del version
-
-
-crawl.register(app)
-look.register(app)
-demo.register(app)
-flow.register(app)
-app.add_typer(cluster.app, name="cluster", help="A Ray cluster to crawl with.")
-app.add_typer(seeds.app, name="seeds", help="Where parties start.")
-app.add_typer(explain.app, name="explain", help="Why geomi does what it does with a URL.")
 
 
 def main() -> None:
@@ -54,7 +65,7 @@ def main() -> None:
 def run(words: list[str]) -> int:
     """One command; its exit code. Errors are one sentence on stderr."""
     try:
-        code = app(words, standalone_mode=False)
+        code = command_line(words)(words, standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except typer.Exit as leave:

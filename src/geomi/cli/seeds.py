@@ -31,6 +31,11 @@ from geomi.store import Store
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Where parties start.")
 
+
+def register(into: typer.Typer) -> None:
+    into.add_typer(app, name="seeds", help="Where parties start.")
+
+
 Where = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 Origin = Annotated[

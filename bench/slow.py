@@ -1,0 +1,109 @@
+"""A server that answers late, in a process of its own: it keeps as many connections open as come.
+
+Every page links to others below `/new/` and to known ones, the same for each host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.sharedctypes import Synchronized
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slow:
+    """What is known of the running server. `open_now` counts connections with a request."""
+
+    port: int
+    open_now: Synchronized[int]
+    most_open: Synchronized[int]
+    answered: Synchronized[int]
+
+
+def page(number: int, *, new: int, known: int) -> bytes:
+    """Page `number` of `new`: the next ones of a tree, random ones, and ten known ones."""
+    chance = random.Random(number)
+    links = [f"/new/{n}.html" for n in range(number * 4 + 1, number * 4 + 5) if n < new]
+    links += [f"/new/{chance.randrange(new)}.html" for _ in range(16)]
+    if known:
+        links += [f"/known/{chance.randrange(known)}.html" for _ in range(10)]
+    words = " ".join(f"word{chance.randrange(10_000)}" for _ in range(300))
+    anchors = "\n".join(f'<p><a href="{link}">{link}</a> {words[:40]}</p>' for link in links)
+    return f"<html><head><title>Page {number}</title></head><body>{anchors}{words}</body>".encode()
+
+
+@contextmanager
+def answering(*, delay_s: float, new: int, known: int) -> Iterator[Slow]:
+    """The server while the context lasts. `new`, `known`: pages a host."""
+    context = get_context("spawn")
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(4096)
+        numbers = [context.Value("q", 0) for _ in range(3)]
+        process = context.Process(
+            target=_serve, args=(listening, delay_s, new, known, *numbers), daemon=True
+        )
+        process.start()
+        try:
+            yield Slow(
+                port=listening.getsockname()[1], open_now=numbers[0], most_open=numbers[1],
+                answered=numbers[2],
+            )  # fmt: skip
+        finally:
+            process.terminate()
+            process.join(10)
+
+
+def _serve(
+    listening: socket.socket, delay_s: float, new: int, known: int, open_now: Any, most_open: Any,
+    answered: Any,
+) -> None:  # fmt: skip
+    bodies: dict[str, bytes] = {}
+
+    def body(path: str) -> bytes:
+        found = bodies.get(path)
+        if found is None:
+            name = path.rpartition("/")[2].removesuffix(".html")
+            data = page(int(name), new=new, known=known) if name.isdigit() else b""
+            status = "200 OK" if data else "404 Not Found"
+            found = bodies[path] = (
+                f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\n"
+                f"Content-Length: {len(data)}\r\n\r\n".encode()
+                + data
+            )
+        return found
+
+    class Answerer(asyncio.Protocol):
+        def connection_made(self, transport: Any) -> None:
+            self.transport = transport
+            self.data = b""
+
+        def data_received(self, data: bytes) -> None:
+            self.data += data
+            if b"\r\n\r\n" in self.data:
+                path = self.data.split(b" ", 2)[1].decode()
+                self.data = b""
+                open_now.value += 1
+                most_open.value = max(most_open.value, open_now.value)
+                asyncio.get_running_loop().call_later(delay_s, self.answer, body(path))
+
+        def answer(self, data: bytes) -> None:
+            open_now.value -= 1
+            answered.value += 1
+            if not self.transport.is_closing():
+                self.transport.write(data)
+
+    async def serve() -> None:
+        server = await asyncio.get_running_loop().create_server(Answerer, sock=listening)
+        await server.serve_forever()
+
+    import uvloop
+
+    uvloop.run(serve())
