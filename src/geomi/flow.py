@@ -135,8 +135,8 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "collection", "drive", "given", "ledger", "local", "on_ray", "recover",
-               "shell", "vault", "verify_archive"),
+        shell=("admit", "collection", "drive", "forked", "given", "ledger", "local", "on_ray",
+               "recover", "shell", "vault", "verify_archive"),
         tables=("meta", "runs", "agents"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -133,28 +134,17 @@ def crawl(
     else:
         settings = _as_last(place, sets or [], given)
     must_be_there(place, settings)
-    lock = place.coordinate()
-    try:
-        store = place.open_store(settings)
-        try:
-            with (
-                engine_of(settings) as carrier,
-                Progress(store, settings, is_quiet=as_json) as progress,
-            ):
-                drive = Drive(
-                    place, settings, store, engine=carrier, told=progress.told,
-                    warn=progress.warn,
-                )  # fmt: skip
-                kept_options = {
-                    name: value for name, value in given.items() if name not in _PASSING
-                }
-                ending = drive.crawl(
-                    found, again=again, options={"sets": sets or [], "options": kept_options}
-                )
-        finally:
-            store.close()
-    finally:
-        lock.release()
+    kept_options = {name: value for name, value in given.items() if name not in _PASSING}
+    with engine_of(settings) as carrier, ExitStack() as held:
+        held.callback(place.coordinate().release)
+        store = held.enter_context(closing(place.open_store(settings)))
+        progress = held.enter_context(Progress(store, settings, is_quiet=as_json))
+        drive = Drive(
+            place, settings, store, engine=carrier, told=progress.told, warn=progress.warn
+        )
+        ending = drive.crawl(
+            found, again=again, options={"sets": sets or [], "options": kept_options}
+        )
     if as_json:
         print(json.dumps(_facts(collection, ending)))
     else:

@@ -15,7 +15,10 @@ from geomi.errors import GeomiError, OperatorError
 
 
 def main() -> int:
-    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return 0  # made ready, and not needed
+    orders = msgspec.json.decode(line, type=Orders)
     shell = Shell(
         Collection(orders.collection),
         config.restore(orders.settings),

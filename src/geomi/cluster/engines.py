@@ -13,7 +13,7 @@ from geomi.errors import OperatorError
 
 @contextmanager
 def engine_of(settings: Settings) -> Iterator[Engine]:
-    """The engine of `cluster.engine`, closed at the end."""
+    """The engine of `cluster.engine`, closed at the end. Taken before store and locks are."""
     engine: Engine
     if settings.cluster.engine == "ray":
         from geomi.cluster.on_ray import RayEngine
@@ -26,7 +26,8 @@ def engine_of(settings: Settings) -> Iterator[Engine]:
                 ' set store = "postgresql://…"'
             )
     else:
-        engine = LocalEngine()
+        engine = local = LocalEngine()
+        local.ready(settings.crawl.agents)
     try:
         yield engine
     finally:

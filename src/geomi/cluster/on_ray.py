@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from geomi.cluster.engine import Item, Orders, Placed, Result
-from geomi.cluster.local import Process
+from geomi.cluster.local import Process, spawned
 from geomi.errors import InternalError, OperatorError, ResourceError
 
 # Ray asks its vendor's server whether usage may be reported, unless told not to.
@@ -47,7 +47,7 @@ class Seat:
     """The actor: one agent process on the node where Ray placed it."""
 
     def __init__(self, orders: Orders) -> None:
-        self._process = Process(orders)
+        self._process = Process(spawned(), orders)
 
     def ended(self) -> int | None:
         return self._process.ended()

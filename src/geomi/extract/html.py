@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 _END = rb"[ \t\n\r\f/>]"
 _VALUE = rb"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^"'> \t\n\r\f][^> \t\n\r\f]*+|(?=>|\Z))"""
@@ -119,18 +120,15 @@ def _tokenizer(
     return re.compile(rb"[^<]*+(?:<" + boring + rb"[^<]*+)*+(<" + matter + rb"|\Z)", re.DOTALL)
 
 
-#: By xml and with_own.
-_TOKENIZERS = {
-    (xml, with_own): _tokenizer(raw, xml=xml, with_own=with_own)
-    for xml, raw in ((False, _RAW_IN_HTML), (True, _RAW_IN_XML))
-    for with_own in (False, True)
-}
+@cache
+def _links(xml: bool, with_own: bool) -> re.Pattern[bytes]:
+    """Compiled when first needed: 5 ms each, and most documents need one of the four."""
+    return _tokenizer(_RAW_IN_XML if xml else _RAW_IN_HTML, xml=xml, with_own=with_own)
 
 
-_FORM_TOKENIZERS = {
-    xml: _tokenizer(raw, xml=xml, of_forms=True)
-    for xml, raw in ((False, _RAW_IN_HTML), (True, _RAW_IN_XML))
-}
+@cache
+def _forms(xml: bool) -> re.Pattern[bytes]:
+    return _tokenizer(_RAW_IN_XML if xml else _RAW_IN_HTML, xml=xml, of_forms=True)
 
 
 def tags(document: bytes, *, xml: bool = False, with_own: bool = False) -> list[bytes]:
@@ -139,12 +137,12 @@ def tags(document: bytes, *, xml: bool = False, with_own: bool = False) -> list[
     Unless `with_own`, most anchors that hold nothing but a fragment are left out: where there is no
     base element they lead to the page itself.
     """
-    return _TOKENIZERS[xml, with_own].findall(document)
+    return _links(xml, with_own).findall(document)
 
 
 def each_tag(document: bytes, *, xml: bool = False, with_own: bool = False) -> Iterator[bytes]:
     """The same one by one, for documents of which no second copy shall be held."""
-    for found in _TOKENIZERS[xml, with_own].finditer(document):
+    for found in _links(xml, with_own).finditer(document):
         yield found[1]
 
 
@@ -153,5 +151,5 @@ def form_tags(document: bytes, *, xml: bool = False) -> Iterator[bytes]:
 
     Besides them come elements with raw text, which hide what looks like a tag; some are empty.
     """
-    for found in _FORM_TOKENIZERS[xml].finditer(document):
+    for found in _forms(xml).finditer(document):
         yield found[1]
