@@ -89,7 +89,7 @@ PARTS = (
     ),
     Part(
         name="fetch", role=Role.STAGE, takes=("Fetch",), gives=("Capture",),
-        shell=("client", "dns", "reply", "sockets"),
+        shell=("alarm", "client", "dns", "reply", "sockets"),
         does="Asks servers for pages: names to addresses, HTTP/1.1 over libcurl, byte for byte,"
         " within limits.",
     ),

@@ -207,7 +207,7 @@ def test_of_a_site_that_was_lost_nothing_is_written_but_where_its_records_lie(
     batch.letters.append((1, 1))
     batch.robots.append(("http://s1.example", 1, NOW, NOW, 200, 0.0, b""))
     batch.outside.append((1, (9, "http://o/", "o", "o", "a", "", 1, 1, NOW), 0, ""))
-    batch.given_up.append((1, "noIP", ""))
+    batch.given_up.append((1, "noIP", "", ""))
     batch.site_facts[1] = ("192.0.2.9", 3)
     result = bench.commit(batch)
     assert result == Committed(refused=frozenset({1}), inserted=())
@@ -305,13 +305,29 @@ def test_all_that_waits_at_a_site_that_failed_takes_its_state(bench: Bench) -> N
     bench.visit(batch, seen)
     bench.visit(batch, later, outcome="cTim", later=NOW + 40)
     bench.find(batch, "new")
-    batch.given_up.append((1, "cTim", ""))
+    batch.given_up.append((1, "cTim", "", ""))
     bench.commit(batch)
     assert bench.all("SELECT url, outcome FROM pages WHERE site_id = 1 ORDER BY url") == [
         ("http://s1.example/later", "cTim"), ("http://s1.example/new", "cTim"),
         ("http://s1.example/seen", "OK"), ("http://s1.example/waits", "cTim"),
     ]  # fmt: skip
     assert bench.all("SELECT site_id FROM pending") == [(2,)]
+    bench.check()
+
+
+def test_only_one_scheme_of_a_site_may_be_given_up(bench: Bench) -> None:
+    batch = bench.batch()
+    waits, seen = bench.find(batch, "waits"), bench.find(batch, "seen")
+    bench.commit(batch)
+    batch = bench.batch()
+    bench.visit(batch, seen)
+    bench.find(batch, "new")
+    batch.given_up.append((1, "cErr", "tls:expired", "https://s1.example/"))
+    bench.commit(batch)
+    assert dict(bench.all("SELECT url, outcome FROM pages")) == {
+        waits.url: "NULL", seen.url: "OK", "http://s1.example/new": "NULL",
+    }  # fmt: skip
+    assert bench.all("SELECT waiting FROM sites WHERE site_id = 1") == [(2,)]
     bench.check()
 
 
@@ -437,7 +453,7 @@ def test_counters_equal_counts_after_random_batches(
                 visited += 1
             elif move > 0.97:
                 batch.epochs[site] = 5
-                batch.given_up.append((site, rng.choice(["noIP", "skip"]), "parked: x"))
+                batch.given_up.append((site, rng.choice(["noIP", "skip"]), "parked: x", ""))
         result = bench.commit(batch)
         assert result.refused == ({lost} & set(batch.epochs))
         bench.check()

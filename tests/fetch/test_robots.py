@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomi.fetch.robots import LIMIT_BYTES, Robots, from_status
+from geomi.fetch.robots import LIMIT_BYTES, Robots, from_status, whole_lines
 
 
 def allows(body: str | bytes, target: str, agent: str = "FooBot") -> bool:
@@ -442,6 +442,20 @@ def test_a_file_cut_anywhere_gives_only_whole_lines(end: bytes) -> None:
         assert rules.allows("/b") or whole >= 1
         verdict = rules.verdict("/abc")
         assert verdict.text in ("", "allow: /a", "disallow: /abc")
+
+
+@pytest.mark.parametrize("limit", range(30))
+def test_lines_within_a_limit_are_whole(limit: int) -> None:
+    body = b"allow: /a\ndisallow: /b\r\n"
+    assert whole_lines(body, limit) in (
+        b"",
+        b"allow: /a\n",
+        b"allow: /a",
+        body,
+        body[:-1],
+        body[:-2],
+    )
+    assert (whole_lines(body, limit) == body) == (limit >= len(body))
 
 
 def test_a_hundred_megabytes_are_cut() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 from geomi import config
@@ -12,6 +13,7 @@ from geomi.cluster.verify import BytesDisk, verify
 from geomi.seeds.lists import Seed
 from geomi.states import TRANSIENT
 from geomi.world import Params, World, reachable
+from geomi.world.changes import EPOCH_S
 
 _NO_FILE = Path("no-such-directory/geomi.toml")
 #: A small world in which the disk is busy: short batches, small files, hasty manners.
@@ -24,13 +26,17 @@ HASTY = (
 def simulation(
     seed: int, *, sites: int = 6, pages: int = 12, agents: int = 2,
     sets: tuple[str, ...] = HASTY, forgets_sync: bool = False,
+    shares: Mapping[str, float] | None = None, trap_steps: int = 0,
 ) -> tuple[Simulation, World]:  # fmt: skip
-    world = World(Params(seed=seed, sites=sites, pages=pages))
+    """`shares`: of the world; with them every name a site has is a seed."""
+    world = World(
+        Params(seed=seed, sites=sites, pages=pages, shares=shares or {}, trap_steps=trap_steps)
+    )
     settings = config.load(_NO_FILE, list(sets))
-    seeds = [Seed(url=url, source="test") for url in world.seeds(sites)]
+    seeds = [Seed(url=url, source="test") for url in world.seeds(sites, copies=shares is not None)]
     sim = Simulation(
         WorldWeb(world, seed=seed), settings, seeds=seeds, agents=agents, seed=seed,
-        forgets_sync=forgets_sync,
+        forgets_sync=forgets_sync, start=EPOCH_S,
     )  # fmt: skip
     return sim, world
 
@@ -76,11 +82,14 @@ def acknowledged(sim: Simulation) -> set[int]:
     return {row[0] for row in sim.store.all("SELECT visit FROM visits")}
 
 
-def faults(sim: Simulation, world: World, *, again: bool = False) -> list[str]:
-    """What is wrong with a finished crawl; empty: nothing. `again`: every page may be `same`."""
+def faults(sim: Simulation, world: World, *, again: bool = False, traps: bool = False) -> list[str]:
+    """What is wrong with a finished crawl; empty: nothing.
+
+    `again`: every page may be `same`; `traps`: the world has some, and they end.
+    """
     wrong = []
     got = dict(sim.store.all("SELECT url, outcome FROM pages"))
-    wanted = reachable(world, [seed.url for seed in sim.seeds])
+    wanted = reachable(world, [seed.url for seed in sim.seeds], traps=traps)
     wrong += [f"missing: {url}" for url in wanted.keys() - got.keys()]
     wrong += [f"not reachable: {url}" for url in got.keys() - wanted.keys()]
     wrong += [
@@ -92,7 +101,7 @@ def faults(sim: Simulation, world: World, *, again: bool = False) -> list[str]:
     marks = ",".join("?" * len(final))
     for url, number in sim.store.all(
         f"SELECT p.url, count(*) FROM visits v JOIN pages p ON p.page = v.page"
-        f" WHERE v.page > 0 AND v.outcome NOT IN ({marks}) AND v.code < 500"
+        f" WHERE v.page > 0 AND v.outcome NOT IN ({marks}) AND v.code < 500 AND v.code <> 429"
         " GROUP BY v.page, v.run HAVING count(*) > 1",
         final,
     ):

@@ -10,6 +10,7 @@ from geomi.records import Reason, Wanted
 from geomi.states import Outcome
 from geomi.url import site_of
 from geomi.world import reachable
+from geomi.world.features import PLAIN, WHOLE
 
 
 def check_world(seed: int, *, sites: int, sets: tuple[str, ...] = HASTY) -> None:
@@ -27,6 +28,45 @@ def test_visited_equals_reachable(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 150))
 def test_visited_equals_reachable_over_fifty_worlds(seed: int) -> None:
     check_world(seed, sites=40)
+
+
+def check_wild_world(seed: int, *, sites: int) -> None:
+    """Everything switched on: aliases, twins, walls, traps, charsets, marks, bad certificates."""
+    sim, world = simulation(seed, sites=sites, pages=8, shares=WHOLE, trap_steps=2)
+    assert crawl(sim, crash_ticks=[], kind="kill") == []
+    assert faults(sim, world, traps=True) == []
+
+
+@pytest.mark.parametrize("seed", [0, 24, 33, 37])
+def test_visited_equals_reachable_with_everything_switched_on(seed: int) -> None:
+    check_wild_world(seed, sites=30)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(300, 350))
+def test_visited_equals_reachable_over_fifty_wild_worlds(seed: int) -> None:
+    check_wild_world(seed, sites=60)
+
+
+TRAPS = ("calendar", "deep", "lost", "growing", "facets", "visits")
+
+
+def test_endless_traps_end_at_valves_that_name_them_and_hide_no_page() -> None:
+    shares = {**PLAIN, **{f"corner.{name}": 1.0 for name in TRAPS}}
+    sets = (*HASTY, "traps.depth=12", "traps.parameters=4", "traps.template_pages=40",
+            "manners.rest_s=0.01")  # fmt: skip
+    sim, world = simulation(4, sites=2, pages=3, sets=sets, shares=shares)
+    assert crawl(sim, crash_ticks=[], kind="kill") == []
+    rows = sim.store.all("SELECT url, outcome, why FROM pages")
+    wanted = reachable(world, [seed.url for seed in sim.seeds])
+    got = {url: outcome for url, outcome, _ in rows}
+    assert {url: got.get(url) for url in wanted} == {
+        url: one.outcome for url, one in wanted.items()
+    }
+    beyond = {url: (outcome, why) for url, outcome, why in rows if url not in wanted}
+    assert all(world.trap(url) for url in beyond)
+    named = {why for outcome, why in beyond.values() if outcome == "skip"}
+    assert named == {"trap:depth", "trap:path", "trap:query", "trap:template"}
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -60,8 +60,8 @@ class Batch:
     # (site of the page it was found on, parameters of PUT_OUTSIDE, hops, admit)
     outside: list[tuple[int, tuple[Any, ...], int, str]] = field(default_factory=list)
     robots: list[tuple[Any, ...]] = field(default_factory=list)
-    # (site_id, outcome, why): all that still waits at the site takes this state
-    given_up: list[tuple[int, str, str]] = field(default_factory=list)
+    # (site_id, outcome, why, prefix): all of its URLs that begin so and still wait take this state
+    given_up: list[tuple[int, str, str, str]] = field(default_factory=list)
     # letters of the inbox that were taken in, with the site they were for
     letters: list[tuple[int, int]] = field(default_factory=list)
     # parties with a download here
@@ -277,31 +277,36 @@ def _wait(store: Store, pages: Iterable[NewPage]) -> None:
 def _give_up(
     store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int]
 ) -> None:
-    for site_id, outcome, why in batch.given_up:
+    for site_id, outcome, why, prefix in batch.given_up:
         if site_id not in refused:
-            give_up_site(store, site_id, outcome, why, batch.run, counts)
+            give_up_site(store, site_id, outcome, why, batch.run, counts, prefix=prefix)
             counts["pages.pending"] += waiting.pop(site_id, 0)
 
 
 def give_up_site(
-    store: Store, site_id: int, outcome: str, why: str, run: int, counts: Counter[str]
-) -> None:
-    """All that waits at a site takes one state and waits no longer."""
-    there = "FROM pages WHERE page IN (SELECT page FROM pending WHERE site_id = ?)"
+    store: Store, site_id: int, outcome: str, why: str, run: int, counts: Counter[str],
+    *, prefix: str = "",
+) -> None:  # fmt: skip
+    """All that waits at a site, under a prefix, takes one state and waits no longer."""
+    which = (
+        "page IN (SELECT w.page FROM pending w JOIN pages p ON p.page = w.page"
+        " WHERE w.site_id = ? AND substr(p.url, 1, ?) = ?)"
+    )
+    params = (site_id, len(prefix), prefix)
     for before, number in store.all(
-        f"SELECT outcome, count(*) {there} GROUP BY outcome", (site_id,)
+        f"SELECT outcome, count(*) FROM pages WHERE {which} GROUP BY outcome", params
     ):
         counts["outcome." + before] -= number
         counts["outcome." + outcome] += number
     store.run(
-        "UPDATE pages SET outcome = ?, why = ?, run = ?, fails = fails + 1"
-        " WHERE page IN (SELECT page FROM pending WHERE site_id = ?)",
-        (outcome, why, run, site_id),
+        f"UPDATE pages SET outcome = ?, why = ?, run = ?, fails = fails + 1 WHERE {which}",
+        (outcome, why, run, *params),
     )
-    gone = store.run("DELETE FROM pending WHERE site_id = ?", (site_id,))
-    counts["pages.pending"] -= gone
+    counts["pages.pending"] -= store.run(
+        f"DELETE FROM pending WHERE site_id = ? AND {which}", (site_id, *params)
+    )
     # What the batch itself put there is counted by its caller: set, do not add.
-    store.run("UPDATE sites SET waiting = 0 WHERE site_id = ?", (site_id,))
+    frontier_tables.refresh_waiting(store, [site_id])
 
 
 def _outside(store: Store, batch: Batch, refused: set[int], counts: Counter[str]) -> None:

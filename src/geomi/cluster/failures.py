@@ -52,7 +52,7 @@ class Failures:
             name != authority and state.rules is not None for name, state in ctx.robots.items()
         )
         if not others and ctx.answered in ("", authority):
-            self.of_site(ctx, outcome, why, now)
+            self.of_site(ctx, outcome, why, now, authority=authority)
             return
         state = ctx.robots.setdefault(authority, RobotsState())
         state.failures += 1
@@ -79,9 +79,12 @@ class Failures:
         self.of_site(ctx, Outcome.NO_IP, answer.error, now)
         self._filling.filled(now)
 
-    def of_site(self, ctx: Context, outcome: Outcome, why: str, now: float) -> None:
+    def of_site(
+        self, ctx: Context, outcome: Outcome, why: str, now: float, *, authority: str = ""
+    ) -> None:
         """The server, not one page, failed: it rests longer each time; then all its pages keep it.
 
+        With an `authority`, all pages of that scheme: whether the other one answers is not known.
         Failures in a row are counted once a rest, however many requests were under way.
         """
         if ctx.is_leaving and not ctx.flying:
@@ -98,7 +101,7 @@ class Failures:
         ctx.address_expires = 0.0
         self._filling.touch(ctx).site_facts[ctx.site_id] = (ctx.address, ctx.failures)
         if ctx.failures >= retry.attempts:
-            self._farewells.give_up(ctx, outcome, why, now)
+            self._farewells.give_up(ctx, outcome, why, now, authority=authority)
             return
         ctx.failing_until = now + retry.gap(ctx.failures)
         ctx.host.rest(now, retry.gap(ctx.failures))

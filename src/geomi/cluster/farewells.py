@@ -39,9 +39,12 @@ class Farewells:
         if self._filling.holds(ctx):
             self._filling.write()
 
-    def give_up(self, ctx: Context, outcome: Outcome, why: str, now: float) -> None:
-        """All that waits at the site takes this state, for this run."""
-        self._filling.touch(ctx).given_up.append((ctx.site_id, str(outcome), why))
+    def give_up(
+        self, ctx: Context, outcome: Outcome, why: str, now: float, *, authority: str = ""
+    ) -> None:
+        """All that waits at the site, or at one authority of it, takes this state for this run."""
+        prefix = f"{authority}/" if authority else ""
+        self._filling.touch(ctx).given_up.append((ctx.site_id, str(outcome), why, prefix))
         self._filling.batch.site_facts[ctx.site_id] = (ctx.address, 0)
         self._flights.abort(ctx)
         self.leave(ctx, now)

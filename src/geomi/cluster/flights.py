@@ -44,6 +44,7 @@ class Flights:
         authority: str = "",
         hops: int = 0,
         url: str = "",
+        limit_bytes: int = 0,
     ) -> None:
         """Without `known` it is for the robots.txt of `authority`, at `url`."""
         self._ticket += 1
@@ -60,6 +61,7 @@ class Flights:
         self._out.append(Fetch(
             ticket=ticket, url=known.url if known else url, scheme=parts.scheme, host=parts.host,
             port=parts.port, target=parts.target, address=address, headers=headers, access=access,
+            limit_bytes=limit_bytes,
         ))  # fmt: skip
 
     def landed(self, ticket: int) -> None:

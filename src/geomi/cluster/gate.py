@@ -15,13 +15,15 @@ from geomi.cluster.names import Names
 from geomi.cluster.settle import Settler
 from geomi.cluster.wishes import REDIRECTS, Wishes
 from geomi.extract.head import parse_head
-from geomi.fetch.robots import Robots, from_status
+from geomi.extract.unpack import unpack
+from geomi.fetch.robots import Robots, from_status, whole_lines
 from geomi.fetch.verdict import certificate_fault
 from geomi.records import Answer, Capture
 from geomi.states import TRANSIENT, Outcome
 
 _HOPS = 5  # redirects of a robots.txt that are followed
 _DAYS_30 = 30 * 86_400.0
+_RATIO = 1000.0  # most that one grows when unpacked; many rules are much alike
 
 
 class Gate:
@@ -42,6 +44,8 @@ class Gate:
         self._addresses = addresses
         self._farewells = farewells
         self._failures = failures
+        # One byte more than is read, which says whether the last line is torn.
+        self._limit_bytes = plan.robots_limit + 1
 
     def fetch(self, ctx: Context, authority: str, state: RobotsState, now: float) -> None:
         """Asks for the robots.txt of an authority, or for where it was last redirected."""
@@ -53,6 +57,7 @@ class Gate:
             self._flights.start(
                 ctx, None, parts, ctx.address, now, headers=ctx.guise.lines(url, now),
                 access=ctx.guise.access, authority=authority, hops=hops, url=url,
+                limit_bytes=self._limit_bytes,
             )  # fmt: skip
             return
         # A redirect to another host: its hours count, and its access, not those of our site.
@@ -77,7 +82,7 @@ class Gate:
             def claimed(later: float) -> None:
                 self._flights.start(
                     ctx, None, parts, allowed[0], later, access=access, authority=authority,
-                    hops=hops, url=url,
+                    hops=hops, url=url, limit_bytes=self._limit_bytes,
                 )  # fmt: skip
 
             if is_named:
@@ -124,7 +129,7 @@ class Gate:
                 self._failures.retry_after(ctx, capture, now)
                 self._failed(ctx, flight.authority, Outcome.DENY, f"robots:{code}", now)
                 return
-        body = capture.body[: self._plan.robots_limit] if kind == "parse" else b""
+        body = self._text(ctx, capture) if kind == "parse" else b""
         expires = now + self._plan.robots_cache_s
         parsed = self.know(ctx, flight.authority, code, body, expires, 0.0)
         if self._plan.sitemaps:
@@ -139,6 +144,21 @@ class Gate:
             self._farewells.give_up(ctx, Outcome.SKIP, f"parked:crawl_delay {delay:g}", now)
             return
         self._held.schedule(ctx, max(now, ctx.host.rest_until))
+
+    def _text(self, ctx: Context, capture: Capture) -> bytes:
+        """The whole lines of a robots.txt within the limit, without its content-encoding."""
+        counts = self._filling.touch(ctx).counts
+        limit, body = self._limit_bytes, capture.body
+        encoding = parse_head(capture.head).get("content-encoding", "")
+        if encoding and body:
+            unpacked = unpack(body, encoding, limit_bytes=limit, ratio=_RATIO)
+            if unpacked is None:
+                counts["robots.unreadable"] += 1  # it has no line that could be a rule
+                return b""
+            body = unpacked
+        if len(body) >= limit:
+            counts["robots.cut"] += 1
+        return whole_lines(body, self._plan.robots_limit)
 
     def know(
         self, ctx: Context, authority: str, code: int, body: bytes, expires: float, failing: float

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from geomi.cluster.simulate import Reply
 from geomi.fetch import access as special
-from geomi.fetch.request import Fetch
+from geomi.fetch.request import Fetch, bracketed
 from geomi.states import Outcome
 from geomi.world import World
 from geomi.world.model import FLAKY, Answer
@@ -32,7 +32,7 @@ class WorldWeb:
         self._flaky: dict[str, int] = {}  # requests so far for URLs that fail at first
 
     def resolve(self, name: str) -> tuple[Sequence[str], float]:
-        addresses, ttl = self._world.resolve(name)
+        addresses, ttl = self._world.resolve(bracketed(name))
         return sorted(addresses), ttl
 
     def ask(self, fetch: Fetch, *, at: float) -> Reply:
@@ -40,12 +40,11 @@ class WorldWeb:
         own = special.lines(fetch.access) if fetch.access is not None else ()
         lines = (line.partition(": ") for line in (*own, *fetch.headers))
         headers = {name.lower(): value for name, _, value in lines}
-        site = self._world.sites.by_host(fetch.host)
+        host = bracketed(fetch.host)
+        site = self._world.sites.by_host(host)
         if site is not None and site.kind.fault == Outcome.C_ERR:
             return Reply(outcome=Outcome.C_ERR, seconds=seconds)
-        answer = self._world.answer(
-            fetch.host, fetch.target, scheme=fetch.scheme, at=at, headers=headers
-        )
+        answer = self._world.answer(host, fetch.target, scheme=fetch.scheme, at=at, headers=headers)
         if answer.flaky and self._flaky.setdefault(fetch.url, 0) < answer.flaky:
             self._flaky[fetch.url] += 1
             answer = FLAKY

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ssl
 import time
-from asyncio import AbstractEventLoop, Handle, TimerHandle
+from asyncio import AbstractEventLoop, TimerHandle
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +18,7 @@ import pycurl
 from geomi.errors import OperatorError
 from geomi.fetch import access as special
 from geomi.fetch.access import Access
+from geomi.fetch.alarm import Alarm
 from geomi.fetch.limits import Limits
 from geomi.fetch.raw import Raw
 from geomi.fetch.reply import Reply, Room
@@ -35,6 +36,8 @@ _RAW_BYTES = 64 * 1024
 #: libcurl looks for dead connections once a second. It takes an answer that ends inside its header
 #: for a whole one, so that connection, though closed, is among those it would use again.
 _BROKEN_S = 3.0
+#: A sweep that comes so late tells of a loop that stood still, not of servers that do.
+_LATE_S = 0.02
 
 
 def ca_bundle() -> str:
@@ -84,20 +87,17 @@ class Client:
         # Filled by _settle, emptied by _is_safe.
         self._broken: dict[Key | None, float] = {}
         self._waiting: deque[Fetch] = deque()  # started while all connections were busy
-        self._timer: TimerHandle | None = None
-        self._timer_at = 0.0
+        self._alarm = Alarm(loop, self._pump)
         self._sweeper: TimerHandle | None = None
-        self._soon: Handle | None = None
-        self._due = False  # libcurl wants to be called at once
-        self._pumping = False
+        self._sweep_at = 0.0
         self._closed = False
-        self._tick_s = min(1.0, limits.idle_s / 4, limits.total_s / 4)
+        self._tick_s = min(1.0, limits.idle_s / 4, limits.total_s / 4, limits.connect_s / 4)
 
     def __enter__(self) -> Self:
         self._multi = pycurl.CurlMulti()
         self._sockets = Sockets(self._loop, act=self._multi.socket_action, then=self._pump)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._sockets.watch)
-        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._alarm.set)
         self._multi.setopt(pycurl.M_MAXCONNECTS, self._connections)
         return self
 
@@ -141,6 +141,7 @@ class Client:
             slot.is_fresh = True
             slot.curl.setopt(pycurl.FRESH_CONNECT, 1)
         slot.fetch = fetch
+        slot.reply.most = fetch.limit_bytes
         slot.asked = slot.again = slot.overdue = slot.is_odd = False
         slot.refused = ""
         slot.started = self._clock()
@@ -149,7 +150,7 @@ class Client:
         self._busy[fetch.ticket] = slot
         self._multi.add_handle(slot.curl)
         if self._sweeper is None:
-            self._sweeper = self._loop.call_later(self._tick_s, self._sweep)
+            self._sweep_later(self._tick_s)
 
     def abort(self, ticket: int) -> None:
         """Forget a fetch: its connection is closed, no Capture comes. Unknown: ignored."""
@@ -169,9 +170,9 @@ class Client:
         self._waiting.clear()
         for ticket in list(self._busy):
             self.abort(ticket)
-        for handle in (self._timer, self._sweeper, self._soon):
-            if handle is not None:
-                handle.cancel()
+        self._alarm.close()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
         for curl in self._slots:
             curl.close()
         self._slots.clear()
@@ -223,37 +224,10 @@ class Client:
         slot.curl.setopt(pycurl.HTTPHEADER, self._own_bytes)
         slot.custom = False
 
-    def _on_timer(self, wait_ms: int) -> None:
-        """libcurl wants to be called in so many ms (-1: not at all). Earlier does no harm."""
-        if wait_ms == 0 and not self._closed:
-            if not self._due:
-                self._due = True
-                if self._soon is None and not self._pumping:
-                    self._soon = self._loop.call_soon(self._on_soon)
-            return
-        if wait_ms < 0 or self._closed:
-            return
-        at = self._loop.time() + wait_ms / 1000
-        if self._timer is not None:
-            if self._timer_at <= at:
-                return
-            self._timer.cancel()
-        self._timer_at = at
-        self._timer = self._loop.call_at(at, self._on_time)
-
-    def _on_time(self) -> None:
-        self._timer = None
-        self._due = True
-        self._pump()
-
-    def _on_soon(self) -> None:
-        self._soon = None
-        self._pump()
-
     def _pump(self) -> None:
         """Settle what ended; let libcurl begin what that started."""
         multi, slots = self._multi, self._slots
-        self._pumping = True
+        self._alarm.is_heard = True
         try:
             while not self._closed:
                 left, fine, failed = multi.info_read()
@@ -270,35 +244,49 @@ class Client:
                         self._settle(slot, error, said)
                 if left or self._closed:
                     continue
-                if not self._due:
+                if not self._alarm.take():
                     return
-                self._due = False
                 multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         finally:
-            self._pumping = False
+            self._alarm.is_heard = False
 
     def _sweep(self) -> None:
-        """Ends what brought nothing for idle_s, and what takes longer than total_s.
+        """Ends what does not connect in connect_s, what brought nothing for idle_s, and what takes
+        longer than total_s.
 
-        Once a tick over all that is under way: costs the single page nothing.
+        Once a tick over all that is under way: costs the single page nothing. libcurl's own
+        time-outs would also count the time in which nobody read what the server had sent.
         """
         self._sweeper = None
-        now = self._loop.time()
+        limits, now = self._limits, self._loop.time()
+        late_s = now - self._sweep_at
+        if late_s > _LATE_S:
+            for slot in self._busy.values():
+                slot.since += late_s + self._tick_s
+                slot.seen += late_s + self._tick_s
+            self._sweep_later(_LATE_S / 2)  # after the sockets were read
+            return
         for slot in list(self._busy.values()):
             progress = slot.arrived()
             if progress != slot.progress:
                 slot.progress, slot.seen = progress, now
-            elif now - slot.seen >= self._limits.idle_s + slot.held_back_s:
-                if not slot.asked:
-                    slot.seen = now  # still connecting: libcurl ends that after connect_s
-                else:
-                    self._settle(slot, Failure.TIMED_OUT, "no data in time")
+            elif not slot.asked:
+                if now - slot.since >= limits.connect_s:
+                    self._settle(slot, Failure.TIMED_OUT, "no connection in time")
                     continue
-            if now - slot.since >= self._limits.total_s:
+                slot.seen = now
+            elif now - slot.seen >= limits.idle_s + slot.held_back_s:
+                self._settle(slot, Failure.TIMED_OUT, "no data in time")
+                continue
+            if now - slot.since >= limits.total_s:
                 slot.overdue = True
                 self._settle(slot, Failure.TIMED_OUT, "total time is over")
         if self._busy and self._sweeper is None:
-            self._sweeper = self._loop.call_later(self._tick_s, self._sweep)
+            self._sweep_later(self._tick_s)
+
+    def _sweep_later(self, wait_s: float) -> None:
+        self._sweep_at = self._loop.time() + wait_s
+        self._sweeper = self._loop.call_at(self._sweep_at, self._sweep)
 
     def _settle(self, slot: Slot, error: int, said: str) -> None:
         """A fetch has ended, well or badly: hand its Capture over, take the next that waits."""

@@ -85,7 +85,8 @@ class Reply:
 
     __slots__ = (
         "_block", "_file", "_held", "_limit", "_parts", "_path", "_payload", "_room", "_soft",
-        "all_came", "detail", "got", "head", "head_cut", "line", "lines", "truncated", "whole",
+        "all_came", "detail", "got", "head", "head_cut", "line", "lines", "most",
+        "truncated", "whole",
     )  # fmt: skip
 
     def __init__(self, room: Room) -> None:
@@ -106,6 +107,7 @@ class Reply:
         self.head_cut = False  # it was longer than the limit
         self.all_came = False  # of what take_raw() was given, by its own word
         self.got = 0  # bytes of body kept
+        self.most = 0  # bytes of body that are of use, set before it comes; 0: by its type
         self.truncated = ""
         self.detail = ""
         self._soft = 0  # add() does more than append beyond this; 0: at the first byte
@@ -183,6 +185,8 @@ class Reply:
                 self.truncated = "unspecified"  # not HTTP: the first piece is enough to say so
                 return STOP
             self._limit = limits.body_bytes(mime_of(self.head))
+            if self.most:
+                self._limit = min(self._limit, self.most)
             self._soft = min(self._limit, limits.spool_bytes)
         over = self.got - self._limit
         if over > 0:

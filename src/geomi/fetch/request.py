@@ -32,6 +32,7 @@ class Fetch:
     address: str  # checked; the socket goes there and nowhere else
     headers: tuple[str, ...] = ()  # "Name: value", in addition; one of ours is replaced
     access: Access | None = None  # of the site, where it is special
+    limit_bytes: int = 0  # most of the body that is of use; 0: what its type may have
 
 
 def is_askable(fetch: Fetch) -> bool:

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable
 from typing import ClassVar, Literal, NamedTuple
 
+from geomi.fetch.matcher import Matcher, Rule, normal
+
 #: RFC 9309 asks for at least 500 KiB.
 LIMIT_BYTES = 512_000
 #: Longer lines are cut there, as Google does: eight times the longest URL of browsers.
@@ -32,28 +34,11 @@ _DELAY = re.compile(r"\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}")
 _EVERYONE = re.compile(r"\*(?![a-z0-9_*-])")
 _BOMS = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
 
-# What stays as it is: unreserved characters, and those reserved ones that separate. All others
-# are compared percent-encoded, as RFC 9309 says, so that `/a(b)` and `/a%28b%29` are one path.
-_OTHER = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~/?&=+;]")
-_OTHER_IN_RULE = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~/?&=+;*]")
-_SLASHED_QUERY = re.compile(r"\?.*?(?:[/?]|%2F|%3F)")
-_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-
 
 class Verdict(NamedTuple):
     """May it be asked for, and the line that decided; line 0: no rule spoke."""
 
     allowed: bool
-    line: int
-    text: str
-
-
-class _Rule(NamedTuple):
-    """One line: a normal pattern, and how many octets it counts for."""
-
-    pattern: str
-    weight: int
-    allow: bool
     line: int
     text: str
 
@@ -64,7 +49,7 @@ class _Group:
     __slots__ = ("delay_s", "rules", "signals")
 
     def __init__(self) -> None:
-        self.rules: list[_Rule] = []
+        self.rules: list[Rule] = []
         self.delay_s: float | None = None
         self.signals: list[str] = []
 
@@ -77,7 +62,7 @@ class Rules:
     def __init__(self, groups: Iterable[_Group] = (), *, blanket: bool = True) -> None:
         groups = tuple(groups)
         rules = [rule for group in groups for rule in group.rules]
-        self._matcher = _Matcher(rules) if rules else None
+        self._matcher = Matcher(rules) if rules else None
         # The answer where no rule speaks.
         self._blanket = blanket
         delays = [group.delay_s for group in groups if group.delay_s is not None]
@@ -190,12 +175,19 @@ def from_status(code: int) -> Literal["allow", "deny", "parse"]:
     return "deny"
 
 
-def _lines(body: bytes, limit_bytes: int) -> Iterable[str]:
-    """Lines as text of octets (latin-1), so that any byte survives."""
+def whole_lines(body: bytes, limit_bytes: int) -> bytes:
+    """The lines of a robots.txt that lie within a limit; one that it would tear is left out.
+
+    Half a rule may say more than the whole one: `Disallow: /` of `Disallow: /private/`.
+    """
     torn = len(body) > limit_bytes and body[limit_bytes] not in b"\r\n"
     body = body[:limit_bytes]
-    if torn:
-        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+    return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1] if torn else body
+
+
+def _lines(body: bytes, limit_bytes: int) -> Iterable[str]:
+    """Lines as text of octets (latin-1), so that any byte survives."""
+    body = whole_lines(body, limit_bytes)
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):  # saved as "Unicode" by a Windows editor
         body = body.decode("utf-16", "replace").encode()
     for bom in _BOMS:
@@ -232,167 +224,13 @@ def _agents(value: str) -> set[str]:
     return {token[0] if token else "", word.partition("/")[0]} - {"", "*"}
 
 
-def _rules(value: str, allow: bool, number: int, line: str) -> list[_Rule]:
+def _rules(value: str, allow: bool, number: int, line: str) -> list[Rule]:
     if not value.startswith(("/", "*")):  # empty, or nothing that a path could begin with
         return []
     text = _text(line)
-    pattern, weight = _normal(value, is_rule=True)
-    rules = [_Rule(pattern, weight, allow, number, text)]
+    pattern, weight = normal(value, is_rule=True)
+    rules = [Rule(pattern, weight, allow, number, text)]
     head, slash, name = pattern.rpartition("/")
     if allow and slash and name.rstrip("$") in ("index.html", "index.htm"):
-        rules.append(_Rule(f"{head}/$", len(head) + 2, True, number, text))
+        rules.append(Rule(f"{head}/$", len(head) + 2, True, number, text))
     return rules
-
-
-# --- the search for the longest match ---------------------------------------------------------
-# Literal rules are found by their lengths (one look-up for each different length), so 100,000 cost
-# as much as 100. Rules with `*` are tried heaviest first, each in time linear in the path; of many
-# only those whose piece of four octets is in the path at all. 512,000 bytes hold at most 51,000.
-
-#: A rule with `*`, taken apart: head, pieces between, tail that ends the path ("": none), rule.
-_Wild = tuple[str, tuple[str, ...], str, _Rule]
-_GRAM = 4
-_FEW = 32  # so many are tried sooner than looked up
-
-
-def _encoded(found: re.Match[str]) -> str:
-    octets = found[0]
-    if len(octets) == 1:
-        return f"%{ord(octets):02X}"
-    char = chr(int(octets[1:], 16))
-    return char if char in _UNRESERVED else octets.upper()
-
-
-def _normal(text: str, *, is_rule: bool = False) -> tuple[str, int]:
-    """Text of octets in the form that is compared, and its weight.
-
-    The weight counts octets as Google does: `*`, `$` and reserved ASCII as one, escapes as three.
-    In a rule `*` and a final `$` stay; anywhere else they are plain characters.
-    """
-    end = ""
-    if is_rule and text.endswith("$"):
-        text, end = text[:-1], "$"
-    form = (_OTHER_IN_RULE if is_rule else _OTHER).sub(_encoded, text)
-    if not is_rule:
-        return form, 0
-    single = sum(len(octets) == 1 and octets.isascii() for octets in _OTHER_IN_RULE.findall(text))
-    return form + end, len(form) - 2 * single + len(end)
-
-
-def _query_form(form: str) -> str:
-    """`/` and `?` mean nothing inside a query; RFC 9309 compares them percent-encoded there."""
-    path, mark, query = form.partition("?")
-    return path + mark + query.replace("/", "%2F").replace("?", "%3F")
-
-
-class _Matcher:
-    """Rules of one agent, ready to be asked."""
-
-    __slots__ = ("_by_query", "_plain")
-
-    def __init__(self, rules: Iterable[_Rule]) -> None:
-        rules = tuple(rules)
-        self._plain = _Index(rules)
-        # Few files have rules whose query holds a slash; only they pay for a second look.
-        changed = [
-            rule._replace(pattern=_query_form(rule.pattern))
-            for rule in rules
-            if _SLASHED_QUERY.search(rule.pattern)
-        ]
-        self._by_query = _Index(changed) if changed else None
-
-    def best(self, target: str) -> _Rule | None:
-        """The rule that decides about `target`; None if none matches."""
-        if not target.startswith("/"):
-            target = "/" + target
-        if _OTHER.search(target):
-            if not target.isascii():
-                target = target.encode("utf-8", "replace").decode("latin-1")
-            target = _OTHER.sub(_encoded, target)
-        best = self._plain.best(target)
-        if self._by_query is not None and "?" in target:
-            other = self._by_query.best(_query_form(target))
-            if other is not None and (best is None or _order(other) < _order(best)):
-                best = other
-        return best
-
-
-def _order(rule: _Rule) -> tuple[int, bool, int]:
-    """Sorts heaviest first; of equal ones Allow first; then the earlier line."""
-    return -rule.weight, not rule.allow, rule.line
-
-
-class _Index:
-    __slots__ = ("_exact", "_lengths", "_literal", "_wild")
-
-    def __init__(self, rules: Iterable[_Rule]) -> None:
-        # Each dictionary keeps the rule that wins among those of one pattern.
-        self._literal: dict[str, _Rule] = {}
-        self._exact: dict[str, _Rule] = {}
-        wild: dict[str, _Rule] = {}
-        for rule in rules:
-            pattern = rule.pattern
-            kind = self._literal
-            if "*" in pattern:
-                kind = wild
-            elif pattern.endswith("$"):
-                kind, pattern = self._exact, pattern[:-1]
-            known = kind.get(pattern)
-            if known is None or _order(rule) < _order(known):
-                kind[pattern] = rule
-        # Of two literal rules that match one path the longer is the heavier, so the first decides.
-        self._lengths = sorted({len(pattern) for pattern in self._literal}, reverse=True)
-        # A gram that a path must hold, or "" -> its rules, heaviest first.
-        self._wild: dict[str, list[_Wild]] = {}
-        for rule in sorted(wild.values(), key=_order):
-            parts = _apart(rule)
-            piece = max(parts[0], parts[2], *parts[1], key=len)
-            gram = piece[:_GRAM] if len(wild) > _FEW and len(piece) >= _GRAM else ""
-            self._wild.setdefault(gram, []).append(parts)
-
-    def best(self, target: str) -> _Rule | None:
-        best = self._exact.get(target)
-        literal = self._literal
-        size = len(target)
-        for length in self._lengths:
-            if length <= size:
-                found = literal.get(target[:length])
-                if found is not None:
-                    if best is None or _order(found) < _order(best):
-                        best = found
-                    break
-        wild = self._wild
-        if "" in wild:
-            best = _better(wild[""], target, best)
-        if len(wild) > 1 or (wild and "" not in wild):
-            for gram in {target[at : at + _GRAM] for at in range(size - _GRAM + 1)}:
-                if gram in wild:
-                    best = _better(wild[gram], target, best)
-        return best
-
-
-def _better(wild: list[_Wild], target: str, best: _Rule | None) -> _Rule | None:
-    weight = -1 if best is None else best.weight
-    for head, middle, tail, rule in wild:
-        if rule.weight < weight:
-            break
-        if target.startswith(head) and _matches(target, len(head), middle, tail):
-            return rule if best is None or _order(rule) < _order(best) else best
-    return best
-
-
-def _matches(target: str, at: int, middle: tuple[str, ...], tail: str) -> bool:
-    """The pieces one after another, each as early as it can be: never a step back."""
-    for piece in middle:
-        found = target.find(piece, at)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return not tail or (len(target) - len(tail) >= at and target.endswith(tail))
-
-
-def _apart(rule: _Rule) -> _Wild:
-    anchored = rule.pattern.endswith("$")
-    head, *pieces = (rule.pattern[:-1] if anchored else rule.pattern).split("*")
-    tail = pieces.pop() if anchored else ""
-    return head, tuple(piece for piece in pieces if piece), tail, rule

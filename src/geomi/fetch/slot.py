@@ -33,6 +33,8 @@ _FINE = Verdict(outcome=Outcome.OK)
 _UNVERIFIED = "tls not verified"
 #: libcurl keeps to a rate over this time, and reads so much at once.
 _PERIOD_S, _READ_BYTES = 3.0, 16 * 1024
+#: The client ends what does not connect in time; libcurl would count while nobody reads sockets.
+_SPARE_MS = 300_000
 NOT_AGAIN = "closed without an answer; not asked a second time"
 SENT_AGAIN = "sent again: the resting connection was reset"
 
@@ -105,7 +107,7 @@ class Slot:
             ("NETRC", 0),
             ("NOSIGNAL", 1),
             ("TCP_NODELAY", 1),
-            ("CONNECTTIMEOUT_MS", int(limits.connect_s * 1000)),
+            ("CONNECTTIMEOUT_MS", int(limits.connect_s * 1000) + _SPARE_MS),
         ]
         return [*found, ("CAINFO", ca_file)] if ca_file else found
 
