@@ -103,10 +103,15 @@ class Watched:
 
 
 def _children(pid: int) -> list[int]:
+    """All below a process."""
+    found: list[int] = []
     try:
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        for words in Path(f"/proc/{pid}/task").glob("*/children"):
+            for word in words.read_text().split():
+                found += [int(word), *_children(int(word))]
     except OSError:
-        return []
+        pass
+    return found
 
 
 def _resident_mib(pid: int) -> float:

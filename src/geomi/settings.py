@@ -116,8 +116,13 @@ class Agent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     window: Annotated[
         int,
         Meta(ge=10, le=1_000_000),
-        "Waiting pages of a party kept in memory; the rest waits in the store",
+        "Waiting pages of a site kept in memory; the rest waits in the store",
     ] = 1000
+    waiting: Annotated[
+        int,
+        Meta(ge=1000, le=10_000_000),
+        "Waiting pages of all sites kept in memory; where they are many, each keeps its share",
+    ] = 50_000
     batch_visits: Annotated[
         int, Meta(ge=1, le=100_000), "A batch is written after this many visits"
     ] = 250

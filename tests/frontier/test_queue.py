@@ -120,3 +120,37 @@ def test_a_random_walk_visits_every_page_exactly_once(seed: int) -> None:
             break
     assert sorted(visited) == list(range(1, made + 1))
     assert queue.is_empty
+
+
+def test_a_queue_that_is_made_smaller_lets_go_and_reads_the_rest_again() -> None:
+    store = {page: known(page) for page in range(400)}
+    queue = Queue(window=1000)
+    load_all(queue, store, limit=queue.window)
+    queue.resize(20)
+    assert len(queue) <= 40
+    seen = []
+    while len(seen) < 400:
+        if queue.wants_load(0):
+            load_all(queue, store, limit=queue.window)
+        one = queue.next(0)
+        assert one is not None
+        seen.append(one.page)
+        assert len(queue) <= 40
+    assert seen == list(range(400))
+
+
+def test_a_queue_made_smaller_while_it_loads_loses_nothing() -> None:
+    store = {page: known(page) for page in range(100)}
+    queue = Queue(window=50)
+    after = queue.load_begins()
+    queue.resize(10)
+    rows = sorted(((one.rank, one.page), one) for one in store.values())
+    queue.loaded([one for key, one in rows if key > after][:50], limit=50, now=0)
+    seen = []
+    while len(seen) < 100:
+        if queue.wants_load(0):
+            load_all(queue, store, limit=queue.window)
+        one = queue.next(0)
+        assert one is not None
+        seen.append(one.page)
+    assert seen == list(range(100))

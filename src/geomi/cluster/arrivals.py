@@ -14,6 +14,8 @@ from geomi.frontier.scope import Scope, prefix_of
 from geomi.frontier.seen import SeenFilter
 from geomi.frontier.traps import Templates
 
+#: A site reads so many waiting pages at once, however many sites there are.
+_LEAST_SHARE = 16
 _ASK_S = 0.25  # between two questions for sites; a fifth of it where one was given back
 
 
@@ -54,6 +56,9 @@ class Arrivals:
     def leased(self, event: Leased, *, now: float) -> None:
         self.is_asking = False
         self._ask_at = now + _ASK_S
+        window = self._share(len(self._held.by_id) + len(event.leases))
+        for ctx in self._held.by_id.values():
+            ctx.queue.resize(window)
         for lease in event.leases:
             if self._held.is_stopping or lease.site_id in self._held.by_id:
                 self._out.append(Release(
@@ -65,13 +70,18 @@ class Arrivals:
             ctx = Context(
                 lease,
                 self._plan.rules(lease.site),
-                window=self._plan.window,
+                window=window,
                 token=self._token,
                 until=event.asked + self._plan.lease_s,
                 now=now,
             )
             self._held.add(ctx)
             self._filling.load(ctx, is_first=True)
+
+    def _share(self, sites: int) -> int:
+        """Waiting pages that each of so many sites keeps in memory."""
+        plan = self._plan
+        return min(plan.window, max(_LEAST_SHARE, plan.waiting // max(1, sites)))
 
     def loaded(self, event: Loaded, *, now: float) -> None:
         """Waiting pages of a site; the first time, its facts too."""

@@ -58,6 +58,7 @@ class Plan:
     contexts: int = 512
     connections: int = 256
     window: int = 1000
+    waiting: int = 50_000
     batch_visits: int = 250
     batch_bytes: int = 8 * 2**20
     batch_s: float = 1.0

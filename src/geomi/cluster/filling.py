@@ -71,7 +71,7 @@ class Filling:
     def load(self, ctx: Context, *, is_first: bool = False) -> None:
         """Asks for waiting pages of a site, behind what is unwritten of it."""
         after = ctx.queue.load_begins()
-        load = Load(ctx.site_id, ctx.epoch, after, self._plan.window, is_first)
+        load = Load(ctx.site_id, ctx.epoch, after, ctx.queue.window, is_first)
         (self._loads if self.holds(ctx) else self._out).append(load)
 
     def filled(self, now: float) -> None:

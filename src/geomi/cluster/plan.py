@@ -146,6 +146,7 @@ def plan_of(
         contexts=settings.agent.contexts,
         connections=settings.agent.connections,
         window=settings.agent.window,
+        waiting=settings.agent.waiting,
         batch_visits=settings.agent.batch_visits,
         batch_bytes=settings.agent.batch_bytes,
         batch_s=settings.agent.batch_s,

@@ -23,7 +23,7 @@ class Queue:
     """
 
     def __init__(self, *, window: int) -> None:
-        self._window = window
+        self.window = window  # rows to load; about twice as many may be held
         self._due: list[tuple[int, int, Known]] = []
         self._later: list[tuple[float, int, int, Known]] = []
         # Taken by next(), given back by forget() when the batch that settles them is committed.
@@ -38,13 +38,19 @@ class Queue:
     def __len__(self) -> int:
         return len(self._due) + len(self._later)
 
+    def resize(self, window: int) -> None:
+        """From now on about so many rows are held; what is too much goes back to the store."""
+        self.window = window
+        if len(self._due) > 2 * window and not self.is_loading:
+            self._shrink()
+
     def put(self, known: Known, *, now: float) -> None:
         """A row that is (or will be, with the next batch) in the store."""
         if self.is_loading:
             self._meanwhile.append(known)
         elif self.edge is None or (known.rank, known.page) <= self.edge:
             self._keep(known, now)
-            if len(self._due) > 2 * self._window:
+            if len(self._due) > 2 * self.window:
                 self._shrink()
 
     def nearer(self, known: Known, *, now: float) -> bool:
@@ -62,7 +68,7 @@ class Queue:
 
     def _keep(self, known: Known, now: float) -> None:
         if known.not_before > now:
-            if len(self._later) >= self._window:
+            if len(self._later) >= self.window:
                 if self._dropped_due is None or known.not_before < self._dropped_due:
                     self._dropped_due = known.not_before
                 return
@@ -71,7 +77,7 @@ class Queue:
             heapq.heappush(self._due, (known.rank, known.page, known))
 
     def _shrink(self) -> None:
-        kept = heapq.nsmallest(self._window, self._due)
+        kept = heapq.nsmallest(self.window, self._due)
         self._due = kept  # a sorted list is a heap
         self.edge = kept[-1][:2]
         self._later = [entry for entry in self._later if (entry[1], entry[2]) <= self.edge]
@@ -105,7 +111,7 @@ class Queue:
 
     def wants_load(self, now: float) -> bool:
         """True when the window runs dry and the store may have more that is due."""
-        if self.is_loading or len(self._due) > self._window // 4:
+        if self.is_loading or len(self._due) > self.window // 4:
             return False
         if self.edge is not None:
             return True
