@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import IntFlag
+
+from msgspec import Struct
 
 from geomi.states import Outcome
 
@@ -22,8 +23,7 @@ class Reason(IntFlag):
 PASSES_SEEN = Reason.DUE | Reason.NOTICE | Reason.AGAIN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """A page somebody would like visited.
 
     Made by: seeds, extract, refresh, notify.   Taken by: frontier.
@@ -42,8 +42,7 @@ class Wanted:
     weight: float = 0.0  # greater is sooner
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
+class Lease(Struct, frozen=True, kw_only=True):
     """The right to visit one site. Made by: coordinator.   Taken by: agent."""
 
     site_id: int
@@ -52,8 +51,7 @@ class Lease:
     until: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spool:
+class Spool(Struct, frozen=True, kw_only=True):
     """A body too large for memory, kept in a temporary file until it is archived."""
 
     path: str
@@ -62,8 +60,7 @@ class Spool:
     block_sha1: bytes  # raw digest of head + body
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capture:
+class Capture(Struct, frozen=True, kw_only=True):
     """What came over the wire. Made by: fetch.   Taken by: extract, archive.
 
     `body` is the entity body: transfer-encoding removed, content-encoding kept.
@@ -100,15 +97,14 @@ class Target:
         self.known = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class Page:
+class Page(Struct, kw_only=True):
     """What the bytes mean. Made by: extract.   Taken by: frontier, archive, history."""
 
     mime: str  # from the header, lower case, no parameters; empty if none
     charset: str = ""
     title: str = ""
     base: str = ""  # what links were resolved against
-    links: list[tuple[str, Target]] = field(default_factory=list)  # (kind, target), each pair once
+    links: list[tuple[str, Target]] = []  # (kind, target), each pair once
     link_type: str = "000"  # paper 000: h, a, f or zeros
     nofollow: bool = False
     noindex: bool = False
@@ -119,8 +115,7 @@ class Page:
     script_only: bool = False  # an empty shell that scripts would fill; geomi runs none
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where a capture is kept. Made by: archive.   Taken by: history, convert."""
 
     file: int
@@ -129,8 +124,7 @@ class Place:
     record_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """What the resolver says of a name. Addresses are unchecked; guard decides."""
 
     host: str

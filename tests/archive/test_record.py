@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from base64 import b32encode
-from dataclasses import replace
 from hashlib import sha1
 from pathlib import Path
 from uuid import UUID
@@ -12,6 +11,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from archive.samples import (
     BODY,

@@ -7,11 +7,12 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import uvloop
+from msgspec.structs import replace
 
 from geomi.fetch.client import Client
 from geomi.fetch.limits import Limits

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha1
 from typing import Literal
 
 from isal import isal_zlib
+from msgspec import Struct
 
 from geomi.archive.fields import dns_text, http_header_fields, outlinks, warc_fields
 from geomi.archive.names import (
@@ -68,8 +68,7 @@ _FIELDS_TYPE = "application/warc-fields"
 UNVERIFIED = "X-Geomi-TLS: not verified\r\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpoolPart:
+class SpoolPart(Struct, frozen=True, kw_only=True):
     """A record whose body waits in a file. Made by: capture_members.   Taken by: stream_member."""
 
     header: bytes  # WARC header and HTTP head, not compressed
@@ -77,8 +76,7 @@ class SpoolPart:
     size: int  # bytes of the file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Members:
+class Members(Struct, frozen=True, kw_only=True):
     """The records of one capture, in the order they are written.
 
     `response_index` points at the response or revisit. A capture without a response head has no

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from geomi.archive.names import Ids, warc_date
 from geomi.archive.record import SpoolPart
 
 
-@dataclass(slots=True, kw_only=True)
-class FileWrite:
+class FileWrite(Struct, kw_only=True):
     """What one batch appends to one file. Made by: Writer.   Taken by: the shell."""
 
     file: int
@@ -25,7 +25,7 @@ class FileWrite:
     create: bool = False
     close: bool = False
     start: int = 0  # committed length before
-    parts: list[bytes | SpoolPart] = field(default_factory=list)
+    parts: list[bytes | SpoolPart] = []
 
     @property
     def size(self) -> int:
@@ -33,8 +33,7 @@ class FileWrite:
         return sum(len(part) for part in self.parts if isinstance(part, bytes))
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     file: int
     name: str
     warcinfo_id: str

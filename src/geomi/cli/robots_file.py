@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import structs
 
 from geomi import url as urls
 from geomi.cluster.given import hosts_of
@@ -110,7 +112,7 @@ async def _fetch(url: str, settings: Settings) -> Capture:
         )
     done: asyncio.Future[Capture] = loop.create_future()
     room = settings.robots.limit_bytes + 1  # one more shows that the file is longer
-    limits = replace(
+    limits = structs.replace(
         limits_of(settings), html_bytes=room, other_bytes=room, spool_bytes=2 * room,
         in_flight_bytes=4 * room,
     )  # fmt: skip

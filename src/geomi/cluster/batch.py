@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from geomi.archive import tables as archive_tables
 from geomi.archive.writer import FileWrite
@@ -24,8 +25,7 @@ from geomi.store import Store
 SITE, EPOCH, SIZE, FILE, OFFSET, LENGTH, BATCH = 1, 6, 15, 17, 18, 19, 22
 
 
-@dataclass(slots=True)
-class Stored:
+class Stored(Struct):
     """A visit with a record: what must be right once lengths of spooled parts are known."""
 
     visit: list[Any]
@@ -38,8 +38,7 @@ class Stored:
     is_revisit: bool
 
 
-@dataclass(slots=True, kw_only=True)
-class Batch:
+class Batch(Struct, kw_only=True):
     """Rows in the order they were settled. Filled by the agent, emptied by commit()."""
 
     agent: str
@@ -47,31 +46,31 @@ class Batch:
     holder: str
     run: int
     # site_id -> epoch of every site with a row here
-    epochs: dict[int, int] = field(default_factory=dict)
-    visits: list[list[Any]] = field(default_factory=list)
-    stored: list[Stored] = field(default_factory=list)
+    epochs: dict[int, int] = {}
+    visits: list[list[Any]] = []
+    stored: list[Stored] = []
     # (site_id, outcome before, outcome after, parameters of SETTLE_PAGE)
-    settled: list[tuple[int, str, str, tuple[Any, ...]]] = field(default_factory=list)
+    settled: list[tuple[int, str, str, tuple[Any, ...]]] = []
     # (site_id, rank, page): no longer pending
-    done: list[tuple[int, int, int]] = field(default_factory=list)
+    done: list[tuple[int, int, int]] = []
     # (site_id, Known): still pending, later
-    retried: list[tuple[int, Known]] = field(default_factory=list)
-    new: list[NewPage] = field(default_factory=list)
+    retried: list[tuple[int, Known]] = []
+    new: list[NewPage] = []
     # (site of the page it was found on, parameters of PUT_OUTSIDE, hops, admit)
-    outside: list[tuple[int, tuple[Any, ...], int, str]] = field(default_factory=list)
-    robots: list[tuple[Any, ...]] = field(default_factory=list)
+    outside: list[tuple[int, tuple[Any, ...], int, str]] = []
+    robots: list[tuple[Any, ...]] = []
     # (site_id, outcome, why, prefix): all of its URLs that begin so and still wait take this state
-    given_up: list[tuple[int, str, str, str]] = field(default_factory=list)
+    given_up: list[tuple[int, str, str, str]] = []
     # letters of the inbox that were taken in, with the site they were for
-    letters: list[tuple[int, int]] = field(default_factory=list)
+    letters: list[tuple[int, int]] = []
     # parties with a download here
-    parties: set[int] = field(default_factory=set)
+    parties: set[int] = set()
     # seed -> (page, outcome, digest)
-    seeds: dict[int, tuple[int, str, str]] = field(default_factory=dict)
+    seeds: dict[int, tuple[int, str, str]] = {}
     # (site_id, host's address, failures in a row)
-    site_facts: dict[int, tuple[str, int]] = field(default_factory=dict)
-    files: list[FileWrite] = field(default_factory=list)
-    spools: list[str] = field(default_factory=list)
+    site_facts: dict[int, tuple[str, int]] = {}
+    files: list[FileWrite] = []
+    spools: list[str] = []
     payload_bytes: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -109,8 +108,7 @@ class Batch:
                 visit[OFFSET] += length
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Committed:
+class Committed(Struct, frozen=True, kw_only=True):
     """What the store made of a batch."""
 
     refused: frozenset[int]  # sites whose epoch is no longer ours: nothing of them was written

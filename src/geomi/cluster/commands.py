@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from geomi.cluster.batch import Batch
 from geomi.fetch.request import Fetch
@@ -12,35 +13,30 @@ from geomi.frontier.tables import Known
 from geomi.records import Lease, Wanted
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """Leases on up to `number` sites -> leased()."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Renew:
+class Renew(Struct, frozen=True):
     """All leases of this agent -> renewed()."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resolve:
+class Resolve(Struct, frozen=True):
     """The addresses of a name -> resolved()."""
 
     host: str
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """Addresses and groups for this agent alone -> claimed()."""
 
     site_id: int
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """Waiting pages of a site beyond `after` -> loaded(). The first time, its facts too."""
 
     site_id: int
@@ -50,8 +46,7 @@ class Load:
     is_first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuild:
+class Rebuild(Struct, frozen=True):
     """Hashes of a site's known URLs beyond `after` -> rebuilt()."""
 
     site_id: int
@@ -59,29 +54,25 @@ class Rebuild:
     after: int
 
 
-@dataclass(frozen=True, slots=True)
-class Drain:
+class Drain(Struct, frozen=True):
     """Letters in the inbox for sites held here -> letters()."""
 
     sites: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Abort:
+class Abort(Struct, frozen=True):
     """A fetch whose answer is no longer wanted. No event."""
 
     ticket: int
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """Append, sync, commit -> written()."""
 
     batch: Batch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(Struct, frozen=True, kw_only=True):
     """A site goes back. No event. Comes after the Write of all its rows."""
 
     site_id: int
@@ -94,22 +85,19 @@ class Release:
     unclaim: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TakeIds:
+class TakeIds(Struct, frozen=True):
     """A range of page ids -> ids()."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
+class Draw(Struct, frozen=True):
     """A share of the visits that the crawl may still make -> drawn()."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """The least rank of what waits in the whole collection -> level(). Only with a depth limit."""
 
 
@@ -119,8 +107,7 @@ Command = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteFacts:
+class SiteFacts(Struct, frozen=True, kw_only=True):
     """What the store knows of a site when an agent takes it."""
 
     pages: int = 0
@@ -134,8 +121,7 @@ class SiteFacts:
     robots: tuple[tuple[Any, ...], ...] = ()  # (authority, fetched, expires, code, failing, body)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class Loaded(Struct, frozen=True, kw_only=True):
     """The answer to Load."""
 
     site_id: int
@@ -145,16 +131,14 @@ class Loaded:
     facts: SiteFacts | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leased:
+class Leased(Struct, frozen=True, kw_only=True):
     """The answer to Ask: what was granted, and for how long from the moment of asking."""
 
     leases: list[Lease]
     asked: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class Letter(Struct, frozen=True, kw_only=True):
     """What somebody else put into the inbox for a site held here."""
 
     letter: int

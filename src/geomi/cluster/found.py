@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from geomi.frontier import tables
 from geomi.frontier.tables import Known
@@ -14,8 +16,7 @@ from geomi.states import Outcome
 from geomi.store import Store
 
 
-@dataclass(slots=True)
-class NewPage:
+class NewPage(Struct):
     """A page found. `known` waits for its visit; with a `why` it is refused and only recorded."""
 
     site_id: int

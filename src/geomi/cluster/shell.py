@@ -14,11 +14,11 @@ import sys
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from geomi import __version__, clock
 from geomi.archive.files import Lock, RealFiles

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from geomi.fetch.access import Access
 
@@ -19,8 +20,7 @@ _OURS = frozenset(
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetch:
+class Fetch(Struct, frozen=True, kw_only=True):
     """One request. Made by: agent.   Taken by: `Client.start`."""
 
     ticket: int

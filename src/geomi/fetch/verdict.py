@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from geomi.fetch.raw import flaw
 from geomi.fetch.reply import Reply
@@ -49,8 +50,7 @@ _WRONG = {
 _CERTIFICATE = "certificate: "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """The part of a Capture that is judged, not received."""
 
     outcome: Outcome

@@ -6,7 +6,7 @@ later (a lower rank in its queue) and less often (fewer tries a run).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from geomi.states import TRANSIENT, Outcome
 
@@ -14,8 +14,7 @@ from geomi.states import TRANSIENT, Outcome
 OF_THE_SITE = frozenset({Outcome.NO_IP, Outcome.C_ERR, Outcome.C_TIM})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+class Retry(Struct, frozen=True, kw_only=True):
     """How often, and after which gaps, a transient failure is tried again within a run."""
 
     attempts: int = 3  # visits in all, the first included
