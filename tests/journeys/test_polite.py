@@ -15,8 +15,8 @@ from geomi.world.server import LogRow
 from journeys.crawling import geomi, outcomes, settings, to_world
 
 REST_S, ADDRESS_REST_S, CRAWL_DELAY_S = 0.12, 0.05, 0.3
-#: What the way from the server's clock to ours and back may take.
-SLACK_S = 0.004
+#: What the server may come late to its clock on a busy machine, where a thread waits for its turn.
+SLACK_S = 0.02
 
 
 @pytest.fixture(scope="module")

@@ -124,7 +124,7 @@ def judge(
             continue
         of_hosts = sum(pace[host] for host in {v.host for v in visits})
         allowed += min(of_hosts, 1.0 / address_rest_s) * WINDOW_S
-    return made / allowed
+    return made / allowed if allowed else 1.0
 
 
 @pytest.mark.parametrize("agents", [1, 3])
@@ -149,3 +149,71 @@ def test_a_declared_group_keeps_its_gap_over_all_agents() -> None:
         groups={"one": {1, 2, 3, 4}},
     )  # fmt: skip
     assert {number_of(seen.host) for seen in log} >= {1, 2, 3, 4}
+
+
+class Crowded(Hosts):
+    """All hosts on seven addresses."""
+
+    def address(self, number: int) -> str:
+        return f"127.65.0.{number % 7 + 1}"
+
+    def crawl_delay_s(self, number: int) -> float:
+        return 0.0
+
+
+class Elsewhere(Hosts):
+    """The robots.txt of two in three hosts lies at a host that is visited itself."""
+
+    def crawl_delay_s(self, number: int) -> float:
+        return 3.0 if number == 3 else 0.0
+
+    def ask(self, fetch: Fetch, *, at: float) -> Reply:
+        number = int(fetch.host[1:].partition(".")[0])
+        if fetch.target == "/robots.txt" and number % 3:
+            head = f"HTTP/1.1 302 X\r\nLocation: http://h{number % 4 * 3}.example/rules\r\n\r\n"
+            return Reply(
+                outcome=Outcome.CODE, code=302, head=head.encode(), seconds=self.seconds(fetch)
+            )
+        return super().ask(fetch, at=at)
+
+
+def whole(
+    web: Hosts, *, agents: int, pages: int, sets: Sequence[str], kills: int = 0
+) -> list[Seen]:
+    """The log of a crawl that came to its end, some agents killed on the way."""
+    settings = config.load(Path("no-such-directory/geomi.toml"), sets)
+    sim = Simulation(
+        web, settings, agents=agents, extractor=lambda: ManyLinks(pages),
+        seeds=[Seed(url=f"http://h{n}.example/", source="test") for n in range(web.hosts)],
+    )  # fmt: skip
+    sim.begin()
+    for kill in range(kills):
+        sim.advance(until=sim.now + 7.3)
+        sim.replace(sim.agents[kill % agents])
+    assert sim.advance(until=sim.began + 86_400.0)
+    assert len({seen.url for seen in sim.log if "robots" not in seen.url}) >= web.hosts * pages
+    return sim.log
+
+
+@pytest.mark.parametrize("kills", [0, 6])
+@pytest.mark.parametrize("pages", [2, 5])
+def test_an_address_rests_although_another_agent_takes_over_its_next_host(
+    pages: int, kills: int
+) -> None:
+    sets = ("manners.rest_s=0.1", "manners.rest_factor=0", "manners.address_rest_s=5",
+            "agent.contexts=5", "agent.batch_visits=3")  # fmt: skip
+    web = Crowded(60)
+    log = whole(web, agents=3, pages=pages, sets=sets, kills=kills)
+    judge(log, web, rest_s=0.1, factor=0.0, address_rest_s=5.0, began=log[0].start)
+
+
+@pytest.mark.parametrize("agents", [1, 3])
+def test_a_host_that_keeps_the_robots_txt_of_others_is_asked_for_it_as_for_its_own_pages(
+    agents: int,
+) -> None:
+    sets = ("manners.rest_s=1", "manners.rest_factor=10", "manners.address_rest_s=0.5",
+            "agent.contexts=20")  # fmt: skip
+    web = Elsewhere(40)
+    log = whole(web, agents=agents, pages=12, sets=sets)
+    judge(log, web, rest_s=1.0, factor=10.0, address_rest_s=0.5, began=log[0].start)
+    assert sum("/rules" in seen.url for seen in log) >= 26

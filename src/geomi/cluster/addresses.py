@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from geomi import url as urls
 from geomi.cluster.claims import Claims, Then
+from geomi.cluster.commands import Claimed
 from geomi.cluster.context import Context
 from geomi.cluster.failures import Failures
 from geomi.cluster.farewells import Farewells
@@ -12,7 +13,7 @@ from geomi.cluster.held import Held
 from geomi.cluster.names import Names
 from geomi.cluster.settle import Settler
 from geomi.fetch.guard import Guard
-from geomi.frontier.politeness import server_of
+from geomi.frontier.politeness import Gaps, server_of
 from geomi.records import Answer
 from geomi.states import Outcome
 
@@ -22,7 +23,7 @@ class Addresses:
 
     def __init__(
         self, *, guard: Guard, names: Names, claims: Claims, held: Held, filling: Filling,
-        settler: Settler, farewells: Farewells, failures: Failures,
+        settler: Settler, farewells: Farewells, failures: Failures, gaps: Gaps,
     ) -> None:  # fmt: skip
         self._guard = guard
         self._names = names
@@ -32,6 +33,7 @@ class Addresses:
         self._settler = settler
         self._farewells = farewells
         self._failures = failures
+        self._gaps = gaps
 
     def find(self, ctx: Context, now: float) -> None:
         """The context gets a turn once its address is known and claimed."""
@@ -73,7 +75,7 @@ class Addresses:
             return
         ctx.is_resolving = True
 
-        def claimed(at: float) -> None:
+        def claimed(_: Claimed, at: float) -> None:
             ctx.is_resolving = False
             ctx.address, ctx.keys = address, keys
             self._held.schedule(ctx, at)
@@ -91,18 +93,19 @@ class Addresses:
                 allowed.append(address)
         return tuple(allowed), refusal
 
-    def claim(self, ctx: Context, address: str, then: Then) -> None:
-        """Another server that speaks for this site: its address is claimed too."""
-        self._claims.ask(ctx, (server_of(address),), then)
+    def claim(self, ctx: Context, address: str, host: str, then: Then) -> None:
+        """Another host that speaks for this site: its address is claimed too."""
+        self._claims.ask(ctx, (server_of(address),), then, host=host)
 
-    def claimed(self, site_id: int, other: str, *, now: float) -> None:
-        """`other` is who holds the address instead; empty: it is ours."""
+    def claimed(self, site_id: int, answer: Claimed, *, now: float) -> None:
         waiting = self._claims.came(site_id)
         if waiting is None:
             return
         ctx, then = waiting
-        if other:
+        for key, until in answer.rests:
+            self._gaps.hold(key, until)
+        if answer.other:
             ctx.is_resolving = False
-            self._farewells.leave(ctx, now, go_to=other)
+            self._farewells.leave(ctx, now, go_to=answer.other)
         else:
-            then(now)
+            then(answer, now)

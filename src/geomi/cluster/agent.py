@@ -16,6 +16,7 @@ from geomi.cluster.arrivals import Arrivals
 from geomi.cluster.batch import Batch, Committed
 from geomi.cluster.claims import Claims
 from geomi.cluster.commands import (
+    Claimed,
     Command,
     Drain,
     Leased,
@@ -84,7 +85,7 @@ class Agent:
         claims = Claims(out=out)
         farewells = self._farewells = Farewells(
             held=held, flights=flights, filling=filling, levels=levels, claims=claims,
-            freed=self._freed, out=out,
+            gaps=gaps, freed=self._freed, out=out,
         )  # fmt: skip
         failures = self._failures = Failures(
             plan, held=held, filling=filling, settler=settler, farewells=farewells, gaps=gaps,
@@ -93,11 +94,12 @@ class Agent:
         names = self._names = Names(out=out)
         addresses = self._addresses = Addresses(
             guard=guard, names=names, claims=claims, held=held, filling=filling, settler=settler,
-            farewells=farewells, failures=failures,
+            farewells=farewells, failures=failures, gaps=gaps,
         )  # fmt: skip
         gate = self._gate = Gate(
             plan, held=held, flights=flights, filling=filling, settler=settler, wishes=wishes,
             names=names, addresses=addresses, farewells=farewells, failures=failures,
+            gaps=gaps,
         )  # fmt: skip
         self._arrivals = Arrivals(plan, held=held, filling=filling, quota=quota, gate=gate, out=out)
         self._starts = Starts(
@@ -197,12 +199,12 @@ class Agent:
             if site_id in still:
                 ctx.until = asked + self._plan.lease_s
             elif ctx.until - self._plan.lease_s < asked:  # not one granted since
-                self._farewells.lose(ctx)
+                self._farewells.lose(ctx, now)
 
     def _end_leases(self, now: float) -> None:
         for ctx in list(self._held.by_id.values()):
             if now >= ctx.until:
-                self._farewells.lose(ctx)
+                self._farewells.lose(ctx, now)
 
     # -- what the store knows ----------------------------------------------------------------------
 
@@ -248,9 +250,8 @@ class Agent:
         self._names.came(answer, now=now)
         self.wake(now)
 
-    def claimed(self, site_id: int, other: str, *, now: float) -> None:
-        """`other` is who holds the address instead; empty: it is ours."""
-        self._addresses.claimed(site_id, other, now=now)
+    def claimed(self, site_id: int, answer: Claimed, *, now: float) -> None:
+        self._addresses.claimed(site_id, answer, now=now)
         self.wake(now)
 
     def level(self, rank: int, *, now: float) -> None:
@@ -281,7 +282,10 @@ class Agent:
         flight.host.ended(now, capture.ended - capture.started, size_bytes=size)
         if name := tls_counter(capture):
             self._filling.touch(ctx).counts[name] += 1
-        if flight.site == ctx.site:
+        if flight.site != ctx.site:
+            if (other := self._held.sites.get(flight.site)) is not None:
+                self._held.schedule(other, max(now, other.host.rest_until))
+        else:
             if ctx.guise.answered(capture, now):
                 self._filling.touch(ctx).counts["cookies.set"] += 1
             if capture.code and (
@@ -347,7 +351,7 @@ class Agent:
         for site_id in result.refused:
             ctx = by_id.get(site_id)
             if ctx is not None and ctx.epoch == batch.epochs.get(site_id):
-                self._farewells.lose(ctx)
+                self._farewells.lose(ctx, now)
         self._farewells.written(now)
         self.wake(now)
 
@@ -364,7 +368,7 @@ class Agent:
         self._held.is_stopping = True
         for ctx in list(self._held.by_id.values()):
             if abort:
-                for flight in self._flights.abort(ctx):
+                for flight in self._flights.abort(ctx, now):
                     if flight.known is not None:
                         ctx.queue.give_back(flight.known, now=now)
             self._farewells.leave(ctx, now)

@@ -67,13 +67,15 @@ class Arrivals:
                 ))  # fmt: skip
                 continue
             self._token += 1
+            rules = self._plan.rules(lease.site)
             ctx = Context(
                 lease,
-                self._plan.rules(lease.site),
+                rules,
                 window=window,
                 token=self._token,
                 until=event.asked + self._plan.lease_s,
                 now=now,
+                host=self._held.host(lease.site, rules.manners),
             )
             self._held.add(ctx)
             self._filling.load(ctx, is_first=True)
@@ -108,7 +110,7 @@ class Arrivals:
             ctx.host.rest_s = rest
             if not ctx.is_named:
                 if facts.is_clean:
-                    ctx.host.rest_until = facts.rest_until
+                    ctx.host.rest_until = max(ctx.host.rest_until, facts.rest_until)
                 else:
                     ctx.host.rest(now, ctx.host.full_rest_s())
             ctx.is_loaded = True

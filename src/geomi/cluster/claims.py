@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from geomi.cluster.commands import Claim, Command
+from geomi.cluster.commands import Claim, Claimed, Command
 from geomi.cluster.context import Context
 
 #: What happens once the keys are ours.
-Then = Callable[[float], None]
+Then = Callable[[Claimed, float], None]
 
 
 class Claims:
@@ -20,13 +20,13 @@ class Claims:
         self._waiting: dict[int, tuple[Context, Then]] = {}
         self._out = out
 
-    def ask(self, ctx: Context, keys: tuple[str, ...], then: Then) -> None:
+    def ask(self, ctx: Context, keys: tuple[str, ...], then: Then, *, host: str = "") -> None:
         for key in keys:
             if key not in ctx.claims:
                 self._needed[key] += 1
         ctx.claims = tuple(dict.fromkeys((*ctx.claims, *keys)))
         self._waiting[ctx.site_id] = (ctx, then)
-        self._out.append(Claim(ctx.site_id, keys))
+        self._out.append(Claim(ctx.site_id, keys, host))
 
     def came(self, site_id: int) -> tuple[Context, Then] | None:
         """Who waited for the answer that came; None: nobody any more."""

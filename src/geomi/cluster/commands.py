@@ -34,6 +34,15 @@ class Claim(Struct, frozen=True):
 
     site_id: int
     keys: tuple[str, ...]
+    host: str = ""  # a site elsewhere that is to be asked at that address for this one
+
+
+class Claimed(Struct, frozen=True, kw_only=True):
+    """What became of a Claim."""
+
+    other: str = ""  # who holds one of the keys, or the host; empty: they are ours
+    rests: tuple[tuple[str, float], ...] = ()  # keys that rest from their last holder, until when
+    host_rests_until: float = 0.0
 
 
 class Load(Struct, frozen=True):
@@ -82,7 +91,7 @@ class Release(Struct, frozen=True, kw_only=True):
     failures: int
     is_closed: bool = False  # it rests until its hours begin
     go_to: str = ""  # the holder of its address
-    unclaim: tuple[str, ...] = ()
+    unclaim: tuple[tuple[str, float], ...] = ()
 
 
 class TakeIds(Struct, frozen=True):

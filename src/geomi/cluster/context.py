@@ -86,12 +86,30 @@ class Plan:
         return f"{self.agent}/{self.incarnation}"
 
 
+class Server:
+    """Another host that is asked for the sake of a site: its robots.txt lies there."""
+
+    __slots__ = ("access", "address", "gap_s", "host", "is_slotted", "keys", "site")
+
+    def __init__(
+        self, site: str, *, host: Host, address: str, keys: tuple[str, ...], gap_s: float,
+        access: Access | None,
+    ) -> None:  # fmt: skip
+        self.site = site
+        self.host = host
+        self.address = address
+        self.keys = keys  # its address, for the gaps
+        self.gap_s = gap_s
+        self.access = access
+        self.is_slotted = False  # holds a place in line at its address
+
+
 class RobotsState:
     """robots.txt of one scheme and authority: unknown, being fetched, known."""
 
     __slots__ = (
         "expires", "failing_since", "failures", "given_up", "hops", "is_fetching", "not_before",
-        "rules", "url",
+        "rules", "server", "url",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -101,6 +119,7 @@ class RobotsState:
         self.is_fetching = False
         self.url = ""  # where a redirect leads; empty: /robots.txt
         self.hops = 0
+        self.server: Server | None = None  # of the host it leads to
         # Where it alone fails, while the site's other scheme answers:
         self.failures = 0  # in a row
         self.not_before = 0.0  # the next try
@@ -111,9 +130,9 @@ class Context:
     """One leased site. `token` marks Targets that are settled for it."""
 
     __slots__ = (
-        "address", "address_expires", "answered", "claims", "closed_until", "dirty", "epoch",
-        "failing_until", "failures", "first_seed", "flying", "gap_s", "go_to", "guise", "host",
-        "is_closed", "is_gone", "is_half_failing", "is_leaving", "is_loaded", "is_named",
+        "address", "address_expires", "answered", "claims", "closed_until", "dirty", "elsewhere",
+        "epoch", "failing_until", "failures", "first_seed", "flying", "gap_s", "go_to", "guise",
+        "host", "is_closed", "is_gone", "is_half_failing", "is_leaving", "is_loaded", "is_named",
         "is_resolving", "is_seen_whole", "is_slotted", "keys",
         "level", "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id",
         "templates", "token", "turn", "turn_at", "unanswered", "until", "visits",
@@ -121,7 +140,7 @@ class Context:
 
     def __init__(
         self, lease: Lease, rules: SiteRules, *, window: int, token: int, until: float,
-        now: float = 0.0,
+        now: float = 0.0, host: Host | None = None,
     ) -> None:  # fmt: skip
         self.site = lease.site
         self.site_id = lease.site_id
@@ -130,7 +149,8 @@ class Context:
         self.token = token
         self.rules = rules
         self.scope = rules.scope
-        self.host = Host(rules.manners)
+        self.host = host or Host(rules.manners)
+        self.elsewhere: dict[str, Host] = {}  # hosts that speak for it, by the key claimed for each
         self.guise = Guise(
             rules.access, cookies=rules.cookies, own_cookies=rules.own_cookies, now=now
         )

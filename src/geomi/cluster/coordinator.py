@@ -275,6 +275,11 @@ class Coordinator:
                     (now,),
                 )
                 self._store.run("DELETE FROM addresses WHERE until <= ?", (now,))
+        if self._store.one(
+            "SELECT 1 FROM addresses WHERE holder = '' AND until <= ? LIMIT 1", (now,)
+        ):
+            with self._store.transaction():
+                self._store.run("DELETE FROM addresses WHERE holder = '' AND until <= ?", (now,))
         if self._store.one("SELECT 1 FROM sites WHERE go_to <> '' LIMIT 1") is not None:
             # Meant for a holder of its address who has let go of it, or is gone.
             with self._store.transaction():

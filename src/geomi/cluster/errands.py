@@ -81,10 +81,10 @@ class Errands:
                     lambda: leases.drain(store, sites),
                     lambda letters: agent.letters(letters, now=now()),
                 )
-            case Claim(site_id, keys):
+            case Claim(site_id, keys, host):
                 return (
-                    lambda: leases.claim(store, plan, keys, now=date()),
-                    lambda other: agent.claimed(site_id, other, now=now()),
+                    lambda: leases.claim(store, plan, keys, host=host, now=date()),
+                    lambda answer: agent.claimed(site_id, answer, now=now()),
                 )
             case TakeIds(number):
                 return (

@@ -11,6 +11,7 @@ from geomi.cluster.filling import Filling
 from geomi.cluster.flights import Flights
 from geomi.cluster.held import Held
 from geomi.cluster.levels import Levels
+from geomi.frontier.politeness import Gaps
 from geomi.states import Outcome
 
 
@@ -19,21 +20,22 @@ class Farewells:
 
     def __init__(
         self, *, held: Held, flights: Flights, filling: Filling, levels: Levels, claims: Claims,
-        freed: Callable[[float], None], out: list[Command],
+        gaps: Gaps, freed: Callable[[float], None], out: list[Command],
     ) -> None:  # fmt: skip
         self._held = held
         self._flights = flights
         self._filling = filling
         self._levels = levels
         self._claims = claims
+        self._gaps = gaps
         self._freed = freed  # there is room for another site
         self._out = out
         # Leaving, once the batch with their last rows is written.
         self._crowd: list[Context] = []
 
-    def lose(self, ctx: Context) -> None:
+    def lose(self, ctx: Context, now: float) -> None:
         """The site is another's from now on: abort, and let the store refuse what is unwritten."""
-        self._flights.abort(ctx)
+        self._flights.abort(ctx, now)
         self._filling.batch.counts["leases.lost"] += 1
         self._drop(ctx)
         if self._filling.holds(ctx):
@@ -46,7 +48,7 @@ class Farewells:
         prefix = f"{authority}/" if authority else ""
         self._filling.touch(ctx).given_up.append((ctx.site_id, str(outcome), why, prefix))
         self._filling.batch.site_facts[ctx.site_id] = (ctx.address, 0)
-        self._flights.abort(ctx)
+        self._flights.abort(ctx, now)
         self.leave(ctx, now)
 
     def leave(self, ctx: Context, now: float, *, go_to: str = "") -> None:
@@ -72,13 +74,19 @@ class Farewells:
                 self.leave(ctx, now)
 
     def _say_goodbye(self, ctx: Context, now: float) -> None:
-        free = self._drop(ctx)
+        free = [(key, self._rests_until(ctx, key)) for key in self._drop(ctx)]
         self._out.append(Release(
             site_id=ctx.site_id, epoch=ctx.epoch, rest_until=ctx.host.rest_until,
             rest_s=ctx.host.rest_s, failures=ctx.failures, is_closed=ctx.is_closed,
-            go_to=ctx.go_to, unclaim=free,
+            go_to=ctx.go_to, unclaim=tuple(free),
         ))  # fmt: skip
         self._freed(now)
+
+    def _rests_until(self, ctx: Context, key: str) -> float:
+        """When another agent may start at an address or group that this one lets go of."""
+        until = self._gaps.rests_until(key, ctx.gap_s)
+        host = ctx.elsewhere.get(key)
+        return until if host is None else max(until, host.rest_until)
 
     def _drop(self, ctx: Context) -> tuple[str, ...]:
         """Forgets a context; returns the claims nobody else here needs."""

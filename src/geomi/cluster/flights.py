@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from geomi import url as urls
 from geomi.cluster.commands import Abort, Command
-from geomi.cluster.context import Context, Flight
+from geomi.cluster.context import Context, Flight, Server
 from geomi.cluster.quota import Quota
 from geomi.fetch.access import Access
 from geomi.fetch.request import Fetch
@@ -45,19 +45,21 @@ class Flights:
         hops: int = 0,
         url: str = "",
         limit_bytes: int = 0,
+        server: Server | None = None,
     ) -> None:
-        """Without `known` it is for the robots.txt of `authority`, at `url`."""
+        """Without `known` it is for the robots.txt of `authority`, at `url`: maybe elsewhere."""
         self._ticket += 1
         ticket = self._ticket
+        asked = server or ctx  # what rests, has an address and a place in line there
         self._flights[ticket] = Flight(
-            ctx, known, now, ctx.host, parts.site, authority=authority, hops=hops
+            ctx, known, now, asked.host, parts.site, authority=authority, hops=hops
         )
         ctx.flying.add(ticket)
         if known is not None:
             self._quota.left -= 1
-        ctx.host.started()
-        ctx.is_slotted = False
-        self._gaps.started(ctx.keys, ctx.gap_s, now=now)
+        asked.host.started()
+        asked.is_slotted = False
+        self._gaps.started(asked.keys, asked.gap_s, now=now)
         self._out.append(Fetch(
             ticket=ticket, url=known.url if known else url, scheme=parts.scheme, host=parts.host,
             port=parts.port, target=parts.target, address=address, headers=headers, access=access,
@@ -68,12 +70,16 @@ class Flights:
         ctx = self._flights.pop(ticket).ctx
         ctx.flying.discard(ticket)
 
-    def abort(self, ctx: Context) -> list[Flight]:
-        """Ends all that is under way at a site; what was asked for is the caller's again."""
+    def abort(self, ctx: Context, now: float) -> list[Flight]:
+        """Ends all that is under way at a site; what was asked for is the caller's again.
+
+        The servers were asked, so they rest.
+        """
         ended = []
         for ticket in list(ctx.flying):
             flight = self._flights.pop(ticket, None)
             if flight is not None:
+                flight.host.ended(now, now - flight.started)
                 ended.append(flight)
             self._out.append(Abort(ticket))
         ctx.flying.clear()

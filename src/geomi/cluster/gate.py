@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from geomi import url as urls
 from geomi.cluster.addresses import Addresses
-from geomi.cluster.context import Context, Flight, Plan, RobotsState
+from geomi.cluster.commands import Claimed
+from geomi.cluster.context import Context, Flight, Plan, RobotsState, Server
 from geomi.cluster.failures import Failures
 from geomi.cluster.farewells import Farewells
 from geomi.cluster.filling import Filling
@@ -18,10 +19,12 @@ from geomi.extract.head import parse_head
 from geomi.extract.unpack import unpack
 from geomi.fetch.robots import Robots, from_status, whole_lines
 from geomi.fetch.verdict import certificate_fault
+from geomi.frontier.politeness import Gaps, server_of
 from geomi.records import Answer, Capture
 from geomi.states import TRANSIENT, Outcome
 
 _HOPS = 5  # redirects of a robots.txt that are followed
+_LOOK_S = 0.1  # between looks at a host that another visit is under way to
 _DAYS_30 = 30 * 86_400.0
 _RATIO = 1000.0  # most that one grows when unpacked; many rules are much alike
 
@@ -32,7 +35,7 @@ class Gate:
     def __init__(
         self, plan: Plan, *, held: Held, flights: Flights, filling: Filling, settler: Settler,
         wishes: Wishes, names: Names, addresses: Addresses, farewells: Farewells,
-        failures: Failures,
+        failures: Failures, gaps: Gaps,
     ) -> None:  # fmt: skip
         self._plan = plan
         self._held = held
@@ -46,21 +49,57 @@ class Gate:
         self._failures = failures
         # One byte more than is read, which says whether the last line is torn.
         self._limit_bytes = plan.robots_limit + 1
+        self._gaps = gaps
 
-    def fetch(self, ctx: Context, authority: str, state: RobotsState, now: float) -> None:
-        """Asks for the robots.txt of an authority, or for where it was last redirected."""
-        state.is_fetching = True
+    def fetch(self, ctx: Context, authority: str, state: RobotsState, now: float) -> bool:
+        """Asks for the robots.txt of an authority, or for where it was last redirected.
+
+        False: that is another host, and its turn has not come; the context gets one when it has.
+        """
         url = state.url or f"{authority}/robots.txt"
-        hops = state.hops
         parts = urls.split(url)
-        if parts.site == ctx.site:
-            self._flights.start(
-                ctx, None, parts, ctx.address, now, headers=ctx.guise.lines(url, now),
-                access=ctx.guise.access, authority=authority, hops=hops, url=url,
-                limit_bytes=self._limit_bytes,
-            )  # fmt: skip
-            return
-        # A redirect to another host: its hours count, and its access, not those of our site.
+        server = None
+        if parts.site != ctx.site:
+            server = state.server
+            if server is None or server.site != parts.site:
+                state.is_fetching = True
+                self._seek(ctx, authority, state, parts, now)
+                return False
+            at = self._turn_at(server, now)
+            if at > now:
+                self._held.schedule(ctx, at)
+                return False
+        state.is_fetching = True
+        asked = server or ctx
+        self._flights.start(
+            ctx, None, parts, asked.address, now, authority=authority, hops=state.hops, url=url,
+            headers=() if server else ctx.guise.lines(url, now),
+            access=server.access if server else ctx.guise.access, server=server,
+            limit_bytes=self._limit_bytes,
+        )  # fmt: skip
+        return True
+
+    def _turn_at(self, server: Server, now: float) -> float:
+        """When another host may be asked, by the same rules as if it were visited for itself."""
+        host = server.host
+        if host.flying >= host.manners.connections:
+            return now + _LOOK_S
+        if host.rest_until > now:
+            return host.rest_until
+        rules = self._plan.rules(server.site)
+        if rules.hours is not None and (opens := rules.hours.opens_at(now)) > now:
+            return opens
+        if not server.is_slotted:
+            server.is_slotted = True
+            at = self._gaps.reserve(server.keys, server.gap_s, now=now)
+            if at > now:
+                return at
+        return self._gaps.earliest(server.keys, server.gap_s)
+
+    def _seek(
+        self, ctx: Context, authority: str, state: RobotsState, parts: urls.Parts, now: float
+    ) -> None:
+        """Another host speaks for this site: its access counts, and its address is claimed too."""
         rules = self._plan.rules(parts.site)
         if rules.hours is not None and (opens := rules.hours.opens_at(now)) > now:
             state.is_fetching = False
@@ -68,27 +107,33 @@ class Gate:
             self._held.schedule(ctx, now)
             return
         access = rules.access
+        manners = rules.manners
 
         def addressed(answer: Answer, at: float) -> None:
-            """Its address is checked and claimed too."""
             if ctx.is_gone:
                 return
-            is_named = rules.manners.is_own
-            allowed, _ = self._addresses.allowed(answer.addresses, is_named=is_named)
+            allowed, _ = self._addresses.allowed(answer.addresses, is_named=manners.is_own)
             if not allowed:
                 self._failed(ctx, authority, Outcome.C_ERR, "robots:redirect", at)
                 return
+            key = server_of(allowed[0])
+            host = self._held.host(parts.site, manners)
 
-            def claimed(later: float) -> None:
-                self._flights.start(
-                    ctx, None, parts, allowed[0], later, access=access, authority=authority,
-                    hops=hops, url=url, limit_bytes=self._limit_bytes,
+            def claimed(got: Claimed, later: float) -> None:
+                host.rest_until = max(host.rest_until, got.host_rests_until)
+                ctx.elsewhere[key] = host
+                state.server = Server(
+                    parts.site, host=host, address=allowed[0], access=access,
+                    keys=() if manners.is_own else (key,),
+                    gap_s=0.0 if manners.is_own else manners.address_rest_s,
                 )  # fmt: skip
+                state.is_fetching = False
+                self._held.schedule(ctx, later)
 
-            if is_named:
-                claimed(at)
+            if manners.is_own:
+                claimed(Claimed(), at)
             else:
-                self._addresses.claim(ctx, allowed[0], claimed)
+                self._addresses.claim(ctx, allowed[0], parts.site, claimed)
 
         def proxied(answer: Answer, at: float) -> None:
             nonlocal access
@@ -170,7 +215,7 @@ class Gate:
         state.expires = expires
         state.failing_since = failing
         if state.rules.crawl_delay_s and not ctx.is_named:
-            ctx.host.crawl_delay_s = max(ctx.host.crawl_delay_s, state.rules.crawl_delay_s)
+            ctx.host.delays(state.rules.crawl_delay_s)
         return parsed
 
     def _failed(self, ctx: Context, authority: str, outcome: Outcome, why: str, now: float) -> None:
@@ -183,5 +228,5 @@ class Gate:
         """The next time it is asked for anew, from its own place."""
         state = ctx.robots.setdefault(authority, RobotsState())
         state.is_fetching = False
-        state.url, state.hops = "", 0
+        state.url, state.hops, state.server = "", 0, None
         return state

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import heapq
+from weakref import WeakValueDictionary
 
 from geomi.cluster.context import Context
+from geomi.frontier.politeness import Host, Manners
 
 
 class Held:
@@ -14,10 +16,20 @@ class Held:
         # Filled by leases that were granted, emptied when a site is given back or lost.
         self.sites: dict[str, Context] = {}
         self.by_id: dict[int, Context] = {}
+        # Hosts of sites held, and of those asked for the sake of another one: as long as somebody
+        # remembers one, all mean the same.
+        self._hosts: WeakValueDictionary[str, Host] = WeakValueDictionary()
         # (when, serial, context): the turn of a context is the entry with its serial.
         self._turns: list[tuple[float, int, Context]] = []
         self._serial = 0
         self.is_stopping = False  # nothing more is started
+
+    def host(self, site: str, manners: Manners) -> Host:
+        """The host of a site, whoever visits it."""
+        host = self._hosts.get(site)
+        if host is None:
+            host = self._hosts[site] = Host(manners)
+        return host
 
     def add(self, ctx: Context) -> None:
         self.by_id[ctx.site_id] = ctx

@@ -6,7 +6,7 @@ their own clocks from before they asked.
 
 from __future__ import annotations
 
-from geomi.cluster.commands import Letter, Loaded, Release, SiteFacts
+from geomi.cluster.commands import Claimed, Letter, Loaded, Release, SiteFacts
 from geomi.cluster.context import Plan
 from geomi.errors import InternalError
 from geomi.frontier import tables
@@ -90,29 +90,50 @@ def release(store: Store, plan: Plan, event: Release, *, now: float) -> None:
                 plan.holder,
             ),
         )  # fmt: skip
-        for key in event.unclaim:
-            store.run("DELETE FROM addresses WHERE address = ? AND holder = ?", (key, plan.holder))
+        for key, until in event.unclaim:
+            # What still rests is nobody's until then: the next holder is told.
+            if until > now:
+                store.run(
+                    "UPDATE addresses SET holder = '', until = ? WHERE address = ? AND holder = ?",
+                    (until, key, plan.holder),
+                )
+            else:
+                store.run(
+                    "DELETE FROM addresses WHERE address = ? AND holder = ?", (key, plan.holder)
+                )
             store.run("UPDATE sites SET go_to = '' WHERE go_to = ?", (plan.holder,))
 
 
-def claim(store: Store, plan: Plan, keys: tuple[str, ...], *, now: float) -> str:
-    """Empty if all keys are ours now; else the holder of one of them (and none is taken)."""
+def claim(
+    store: Store, plan: Plan, keys: tuple[str, ...], *, host: str = "", now: float
+) -> Claimed:
+    """Makes all keys ours, or none where another agent holds one of them (or the `host`)."""
+    rests: list[tuple[str, float]] = []
+    host_rests_until = 0.0
     with store.transaction():
         for key in keys:
             row = store.one(
-                "SELECT holder FROM addresses WHERE address = ? AND slot = 0 AND holder <> ?"
-                " AND until > ?",
+                "SELECT holder, until FROM addresses WHERE address = ? AND slot = 0"
+                " AND holder <> ? AND until > ?",
                 (key, plan.holder, now),
             )
+            if row is not None and row[0]:
+                return Claimed(other=str(row[0]))
             if row is not None:
-                return str(row[0])
+                rests.append((key, float(row[1])))
+        if host:
+            row = store.one("SELECT holder, rest_until FROM sites WHERE site = ?", (host,))
+            if row is not None and row[0] not in ("", plan.holder):
+                return Claimed(other=str(row[0]))
+            if row is not None and not row[0]:
+                host_rests_until = float(row[1])
         store.many(
             "INSERT INTO addresses (address, slot, holder, epoch, until) VALUES (?, 0, ?, 0, ?)"
             " ON CONFLICT (address, slot) DO UPDATE SET holder = excluded.holder,"
             " until = excluded.until",
             [(key, plan.holder, now + plan.lease_s) for key in keys],
         )
-    return ""
+    return Claimed(rests=tuple(rests), host_rests_until=host_rests_until)
 
 
 def load(

@@ -43,12 +43,14 @@ class Ledger:
         where: Callable[[str], str],
         level: int,
         now: Callable[[], float],
+        rest_s: float = 0.0,
     ) -> None:
         self._store = store
         self._files = files
         self._where = where
         self._level = level
         self._now = now
+        self._rest_s = rest_s  # of addresses that a dead agent may have visited a moment ago
 
     def write(self, batch: Batch) -> Written:
         """Appends, syncs, commits. After a ResourceError it may be called again with the batch."""
@@ -147,7 +149,11 @@ class Ledger:
                 "UPDATE sites SET holder = '', lease_until = 0 WHERE holder = ?", (holder,)
             )
             self._store.run("UPDATE sites SET go_to = '' WHERE go_to = ?", (holder,))
-            self._store.run("DELETE FROM addresses WHERE holder = ?", (holder,))
+            # When it asked there last nobody knows, so each address rests once from now on.
+            self._store.run(
+                "UPDATE addresses SET holder = '', until = ? WHERE holder = ?",
+                (self._now() + self._rest_s, holder),
+            )
             self._store.run(
                 "UPDATE agents SET state = 'ended' WHERE agent = ? AND incarnation = ?",
                 (agent, incarnation),

@@ -171,6 +171,12 @@ def plan_of(
     )
 
 
+def longest_gap_s(settings: Settings) -> float:
+    """The longest gap that an address of any site has."""
+    own = (float(table.get("manners.address_rest_s", 0.0)) for table in settings.site.values())
+    return max(settings.manners.address_rest_s, *own, 0.0)
+
+
 def limits_of(settings: Settings) -> Limits:
     fetch = settings.fetch
     return Limits(

@@ -10,6 +10,7 @@ from geomi.archive.files import Lock, RealFiles
 from geomi.cluster import tables
 from geomi.cluster.collection import Collection
 from geomi.cluster.ledger import Ledger
+from geomi.cluster.plan import longest_gap_s
 from geomi.config import Settings
 from geomi.store import Store
 
@@ -25,7 +26,7 @@ def recover(collection: Collection, store: Store, settings: Settings) -> int:
     files = RealFiles()
     ledger = Ledger(
         store=store, files=files, where=collection.archive_path, level=settings.archive.level,
-        now=time.time,
+        now=time.time, rest_s=longest_gap_s(settings),
     )  # fmt: skip
     for agent, incarnation, host, _, _ in tables.running_agents(store):
         if host != here:

@@ -24,7 +24,7 @@ from geomi.cluster.coordinator import Coordinator
 from geomi.cluster.errands import Errands
 from geomi.cluster.ledger import Ledger
 from geomi.cluster.pageids import ID_RANGE
-from geomi.cluster.plan import plan_of
+from geomi.cluster.plan import longest_gap_s, plan_of
 from geomi.cluster.simfiles import SimFiles
 from geomi.config import Settings
 from geomi.errors import ResourceError
@@ -184,7 +184,7 @@ class Simulation:
     def _ledger(self) -> Ledger:
         return Ledger(
             store=self.store, files=self.files, where=lambda directory: f"/sim/{directory}",
-            level=1, now=lambda: self.now,
+            level=1, now=lambda: self.now, rest_s=longest_gap_s(self.settings),
         )  # fmt: skip
 
     def start_agent(self, name: str) -> SimAgent:

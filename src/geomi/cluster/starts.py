@@ -172,8 +172,7 @@ class Starts:
                     queue.give_back(known, now=now)
                     if state.is_fetching:
                         return False
-                    self._gate.fetch(ctx, parts.authority, state, now)
-                    return True
+                    return self._gate.fetch(ctx, parts.authority, state, now)
                 if not state.rules.allows(parts.target):
                     line = state.rules.verdict(parts.target).line
                     self._refuse(ctx, known, Outcome.DENY, f"robots:{line}", now)

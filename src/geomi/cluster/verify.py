@@ -331,7 +331,7 @@ def _check_leases(store: Store, found: Findings) -> None:
         held += 1
         if holder not in running:
             found.add("leases", f"held by {holder}, which has ended", f"site {site}")
-    for address, holder in store.each("SELECT address, holder FROM addresses"):
+    for address, holder in store.each("SELECT address, holder FROM addresses WHERE holder <> ''"):
         if holder not in running:
             found.add("claims", f"claimed by {holder}, which has ended", f"address {address}")
     found.counts["sites.held"] = held

@@ -30,11 +30,15 @@ class Manners:
 class Host:
     """One host as its server sees it. Written by the agent's starts and ends."""
 
-    __slots__ = ("crawl_delay_s", "flying", "manners", "paid_until", "rest_s", "rest_until")
+    __slots__ = (
+        "__weakref__", "crawl_delay_s", "ended_at", "flying", "manners", "paid_until", "rest_s",
+        "rest_until",
+    )  # fmt: skip
 
     def __init__(self, manners: Manners) -> None:
         self.manners = manners
         self.flying = 0  # requests under way
+        self.ended_at = 0.0  # the last of them that ended
         self.rest_until = 0.0  # nothing starts before
         self.rest_s = 0.0  # length of that rest
         self.crawl_delay_s = 0.0  # from robots.txt
@@ -46,6 +50,7 @@ class Host:
     def ended(self, now: float, took_s: float, *, size_bytes: int = 0) -> None:
         """A visit is over: the host rests from now on."""
         self.flying -= 1
+        self.ended_at = now
         manners = self.manners
         if manners.rate_bytes_per_s:
             since = max(self.paid_until, now - took_s)
@@ -61,6 +66,12 @@ class Host:
         self.rest_s = seconds
         if now + seconds > self.rest_until:
             self.rest_until = now + seconds
+
+    def delays(self, seconds: float) -> None:
+        """Its robots.txt asks for so long a rest; the one that is under way is prolonged."""
+        self.crawl_delay_s = max(self.crawl_delay_s, seconds)
+        if self.ended_at:
+            self.rest_until = max(self.rest_until, self.ended_at + self.crawl_delay_s)
 
     def full_rest_s(self) -> float:
         """What a new holder waits who does not know when the last visit was."""
@@ -81,6 +92,7 @@ class Gaps:
         self._margin_s = margin_s
         self._next: dict[str, float] = {}  # the first place in line nobody reserved
         self._last: dict[str, float] = {}  # the last start
+        self._held: dict[str, float] = {}  # keys that rest longer, until when
         self._sweep_at = _FORGET_S
 
     def reserve(self, keys: tuple[str, ...], gap_s: float, *, now: float) -> float:
@@ -118,15 +130,23 @@ class Gaps:
     def hold(self, key: str, until: float) -> None:
         """Nobody starts at this key before `until` (Retry-After said by two of its hosts)."""
         self._next[key] = max(self._next.get(key, 0.0), until)
+        self._held[key] = max(self._held.get(key, 0.0), until)
+
+    def rests_until(self, key: str, gap_s: float) -> float:
+        """When another agent may start at this key, if nobody here does any more."""
+        until = self._held.get(key, 0.0)
+        last = self._last.get(key)
+        return until if last is None else max(until, last + gap_s + self._margin_s)
 
     def _sweep(self, now: float) -> None:
         self._sweep_at = now + _FORGET_S
         for key, last in list(self._last.items()):
             if last < now - _FORGET_S:
                 del self._last[key]
-        for key, at in list(self._next.items()):
-            if at < now - _FORGET_S:
-                del self._next[key]
+        for times in (self._next, self._held):
+            for key, at in list(times.items()):
+                if at < now - _FORGET_S:
+                    del times[key]
 
 
 def server_of(address: str) -> str:

@@ -44,7 +44,7 @@ class _Connection(asyncio.Protocol):
         self._buffer = b""
         self._busy = False  # an answer is under way; the buffer waits
         # What to write in the log when a stalled connection ends.
-        self._stalled: Callable[[], None] | None = None
+        self._stalled: Callable[[float], None] | None = None
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -54,7 +54,7 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._server.closed(self._address, self._transport)
         if self._stalled is not None:
-            self._stalled()
+            self._stalled(self._server.clock())
             self._stalled = None
 
     def data_received(self, data: bytes) -> None:
@@ -87,11 +87,11 @@ class _Connection(asyncio.Protocol):
         )
         out, delay_s = found
 
-        def log() -> None:
+        def log(ended_s: float) -> None:
             self._server.note(
                 LogRow(
-                    started_s, self._server.clock(), self._address, host, method, target,
-                    out.status, out.size_bytes, self._scheme,
+                    started_s, ended_s, self._address, host, method, target, out.status,
+                    out.size_bytes, self._scheme,
                 )
             )  # fmt: skip
 
@@ -102,19 +102,21 @@ class _Connection(asyncio.Protocol):
         else:
             self._send(out, log, last)
 
-    def _finish(self, out: Wire, log: Callable[[], None], last: bool) -> None:
+    def _finish(self, out: Wire, log: Callable[[float], None], last: bool) -> None:
         self._busy = False
         self._send(out, log, last)
         self._next()
 
-    def _send(self, out: Wire, log: Callable[[], None], last: bool) -> None:
+    def _send(self, out: Wire, log: Callable[[float], None], last: bool) -> None:
+        # Before it is sent: the visitor may have it, and rest, before we come to look at the clock.
+        ended_s = self._server.clock()
         if out.data and not self._transport.is_closing():
             self._transport.write(out.data)
         if out.then == "stall" and not self._transport.is_closing():
             self._busy = True
             self._stalled = log
             return
-        log()
+        log(ended_s)
         if last or out.then == "close":
             self._busy = True
             self._transport.close()
