@@ -25,6 +25,7 @@ from geomi.settings import (
     Cluster,
     Crawl,
     Dns,
+    Extract,
     Fetch,
     Guard,
     Manners,
@@ -51,6 +52,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
     access: Access
     retry: Retry
     robots: Robots
+    extract: Extract
     traps: Traps
     include: tuple[re.Pattern[str], ...]
     exclude: tuple[re.Pattern[str], ...]
@@ -71,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     archive: Archive = Archive()
     seeds: Seeds = Seeds()
     robots: Robots = Robots()
+    extract: Extract = Extract()
     traps: Traps = Traps()
     cluster: Cluster = Cluster()
     site: dict[str, Values] = {}  # host pattern -> what its table says
@@ -117,7 +120,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             values |= self.site[pattern]
         changed = {
             name: _replace(getattr(self, name), name, values)
-            for name in ("crawl", "manners", "agent", "fetch", "access", "retry", "robots", "traps")
+            for name in (
+                "crawl",
+                "manners",
+                "agent",
+                "fetch",
+                "access",
+                "retry",
+                "robots",
+                "extract",
+                "traps",
+            )
         }
         crawl: Crawl = changed["crawl"]
         return SiteSettings(

@@ -112,6 +112,7 @@ class Page(Struct, kw_only=True):
     canonical: str = ""
     bad_links: int = 0  # links that are no URL; counted, never wanted
     cut_links: int = 0  # links beyond the limit of one page
+    nofollow_links: int = 0  # links left out because they say rel=nofollow
     script_only: bool = False  # an empty shell that scripts would fill; geomi runs none
 
 

@@ -291,6 +291,28 @@ class Robots(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = "geomi"
 
 
+class Extract(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is read in documents, and which wishes of their authors are obeyed.
+
+    All of them are recorded with the capture, obeyed or not.
+    """
+
+    obey_nofollow: Annotated[bool, "Leave out links that say `rel=nofollow`"] = True
+    obey_meta: Annotated[
+        bool, "Leave out the links of pages whose robots element or `X-Robots-Tag` says nofollow"
+    ] = True
+    obey_canonical: Annotated[
+        bool,
+        SITE,
+        "Where a page names another one of its site as `rel=canonical`, take that one's links "
+        "instead of its own",
+    ] = False
+    forms: Annotated[bool, "Visit the addresses of forms that ask with GET, as they stand"] = False
+    scripts: Annotated[
+        bool, "Take what looks like an address in scripts; often it is no page, see kind h"
+    ] = False
+
+
 class Traps(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Safety valves against endless sites. A URL over one is kept as `skip`; 0 opens a valve."""
 
@@ -330,6 +352,7 @@ TABLES: dict[str, type[Struct]] = {
     "seeds": Seeds,
     "seeds.admit": Admit,
     "robots": Robots,
+    "extract": Extract,
     "traps": Traps,
     "cluster": Cluster,
 }

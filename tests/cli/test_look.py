@@ -56,6 +56,19 @@ def test_status_gives_the_counters_of_the_contract(small: Small, capsys: Out) ->
     assert facts["seen_expected_loss"] == pytest.approx(5e-9)
 
 
+def test_status_says_that_pages_of_scripts_are_not_rendered(tmp_path: Path, capsys: Out) -> None:
+    small = Small(tmp_path / "c")
+    small.robots()
+    small.visit(SEED, body=b"<div id=root></div><script src=/a.js></script>")
+    small.end()
+    assert "not render" in said(capsys, "status", str(small.place.path))
+    (facts,) = lines(capsys, "status", str(small.place.path))
+    assert facts["counters"]["scripts.only"] == 1
+    assert (
+        next(one["why"] for one in lines(capsys, "pages", str(small.place.path))) == "script_only"
+    )
+
+
 def test_status_names_the_sites_that_wait_long_and_why(small: Small, capsys: Out) -> None:
     with small.store.transaction():
         small.store.run("UPDATE sites SET next_due = 9e9, failures = 0")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,9 +10,9 @@ from geomi.frontier.queue import Queue
 from geomi.frontier.tables import Known
 
 
-def known(page: int, rank: int = 0, *, not_before: float = 0.0) -> Known:
+def known(page: int, rank: int = 0, *, not_before: float = 0.0, kind: str = "a") -> Known:
     return Known(
-        page, f"http://a/{page}", rank, rank, 1, "a", "", 0, "NULL", 0, 0, "", "", "", "", "", "",
+        page, f"http://a/{page}", rank, rank, 1, kind, "", 0, "NULL", 0, 0, "", "", "", "", "", "",
         2, not_before, 0,
     )  # fmt: skip
 
@@ -52,6 +53,42 @@ def test_memory_is_bounded_by_the_window_however_many_pages_wait() -> None:
     assert not queue.is_empty
 
 
+def pages_in_order(queue: Queue, store: dict[int, Known], *, limit: int) -> list[int]:
+    order = []
+    while not queue.is_empty:
+        if queue.wants_load(0):
+            load_all(queue, store, limit=limit)
+        while (one := queue.next(0)) is not None:
+            order.append(one.page)
+            del store[one.page]
+            queue.forget([one.page])
+    return order
+
+
+@pytest.mark.parametrize("window", [4, 10, 1000])
+def test_doubted_hints_come_when_nothing_else_is_left(window: int) -> None:
+    rows = {n: known(n, n // 5, kind="h" if n % 3 else "a") for n in range(1, 61)}
+    queue = Queue(window=window)
+    queue.doubts_hints = True
+    order = pages_in_order(queue, dict(rows), limit=window)
+    assert sorted(order) == list(rows)
+    others = [page for page in order if rows[page].kind == "a"]
+    assert others == sorted(others)
+    if window == 1000:
+        assert order[: len(others)] == others
+    # Of many only as many as a window are put behind, so that memory stays bounded.
+    assert all(rows[page].kind == "h" for page in order[-min(window, 40) :])
+
+
+def test_hints_that_nobody_doubts_come_in_their_place() -> None:
+    queue = Queue(window=10)
+    queue.load_begins()
+    queue.loaded([], limit=10, now=0)
+    for page, kind in enumerate("hah", start=1):
+        queue.put(known(page, kind=kind), now=0)
+    assert [queue.next(0).page for _ in range(3)] == [1, 2, 3]  # type: ignore[union-attr]
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10**6))
 def test_a_random_walk_visits_every_page_exactly_once(seed: int) -> None:
@@ -60,6 +97,7 @@ def test_a_random_walk_visits_every_page_exactly_once(seed: int) -> None:
     store: dict[int, Known] = {}
     queue = Queue(window=rng.choice((1, 2, 5, 20)))
     limit = rng.choice((1, 3, 10))
+    doubt = rng.choice((0.0, 0.5, 1.0))
     visited: list[int] = []
     settled: list[int] = []
     flying: list[Known] = []
@@ -67,10 +105,14 @@ def test_a_random_walk_visits_every_page_exactly_once(seed: int) -> None:
     now = 0.0
     for _ in range(400):
         now += rng.random()
+        queue.doubts_hints = rng.random() < doubt
         move = rng.random()
         if move < 0.35 and made < 120:
             made += 1
-            new = known(made, rng.randint(0, 6), not_before=rng.choice((0.0, 0.0, now + 3)))
+            new = known(
+                made, rng.randint(0, 6), not_before=rng.choice((0.0, 0.0, now + 3)),
+                kind=rng.choice("ah"),
+            )  # fmt: skip
             store[made] = new
             queue.put(new, now=now)
         elif move < 0.42 and store:

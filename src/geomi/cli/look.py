@@ -190,6 +190,9 @@ def _print_status(path: Path, facts: dict[str, Any]) -> None:
         f" {output.human_bytes(files['bytes'])}")  # fmt: skip
     say(f"seeds     {facts['seeds']:,}; the seen-filter is expected to have missed"
         f" {facts['seen_expected_loss']:.2g} pages")  # fmt: skip
+    if scripts := facts["counters"].get("scripts.only"):
+        say(f"scripts   {scripts:,} visits to pages that are empty without scripts:"
+            " geomi keeps them and does not render them")  # fmt: skip
     say(f"sites     {sites['held']:,} held, {sites['due']:,} due,"
         f" {sites['waiting_later']:,} wait for later")  # fmt: skip
     for agent in facts["agents"]:

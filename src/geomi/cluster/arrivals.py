@@ -10,6 +10,7 @@ from geomi.cluster.filling import Filling
 from geomi.cluster.gate import Gate
 from geomi.cluster.held import Held
 from geomi.cluster.quota import Quota
+from geomi.frontier.hints import Hints
 from geomi.frontier.scope import Scope, prefix_of
 from geomi.frontier.seen import SeenFilter
 from geomi.frontier.traps import Templates
@@ -98,6 +99,9 @@ class Arrivals:
             ctx.is_seen_whole = facts.pages == 0
             if facts.pages:
                 self._out.append(Rebuild(ctx.site_id, ctx.epoch, -(1 << 63)))
+            tried, failed = facts.hints
+            ctx.hints = Hints(tried=tried, failed=failed)
+            ctx.queue.doubts_hints = ctx.hints.are_doubted and ctx.scope.max_depth is None
             ctx.failures = facts.failures
             ctx.first_seed = facts.first_seed
             ctx.party_pages = dict(facts.party_pages)

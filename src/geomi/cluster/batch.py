@@ -19,10 +19,23 @@ from geomi.frontier.tables import Known
 from geomi.history import tables as history_tables
 from geomi.records import PASSES_SEEN
 from geomi.seeds import tables as seeds_tables
+from geomi.states import Outcome
 from geomi.store import Store
 
 # Places in a row of `visits` (history.tables.PUT_VISIT).
 SITE, EPOCH, SIZE, FILE, OFFSET, LENGTH, BATCH = 1, 6, 15, 17, 18, 19, 22
+
+
+_REFUSED = frozenset({Outcome.SKIP, Outcome.DENY})
+
+
+def refused_as(why: str) -> str:
+    """The counter of pages that were refused: `trap:depth` -> `refused.trap_depth`.
+
+    Of others what stands behind the colon is a number, or one of many words.
+    """
+    name, _, more = why.partition(":")
+    return f"refused.trap_{more}" if name == "trap" else f"refused.{name}"
 
 
 class Stored(Struct):
@@ -190,9 +203,11 @@ def _settle(
 ) -> None:
     settled = [row for row in batch.settled if row[0] not in refused]
     store.many(frontier_tables.SETTLE_PAGE, [row[3] for row in settled])
-    for _, before, after, _ in settled:
+    for _, before, after, params in settled:
         counts["outcome." + before] -= 1
         counts["outcome." + after] += 1
+        if after in _REFUSED:
+            counts[refused_as(params[2])] += 1
     store.many(
         frontier_tables.STORE_PAGE,
         [
@@ -252,6 +267,8 @@ def _insert(
     _wait(store, revived.values())
     for new in sure:
         counts["outcome." + new.known.outcome] += 1
+        if new.why:
+            counts[refused_as(new.why)] += 1
     for new in (*sure, *revived.values()):
         if not new.why:
             waiting[new.site_id] += 1
@@ -296,6 +313,8 @@ def give_up_site(
     ):
         counts["outcome." + before] -= number
         counts["outcome." + outcome] += number
+        if outcome in _REFUSED:
+            counts[refused_as(why)] += number
     store.run(
         f"UPDATE pages SET outcome = ?, why = ?, run = ?, fails = fails + 1 WHERE {which}",
         (outcome, why, run, *params),

@@ -13,6 +13,7 @@ from geomi.cluster.guise import Guise
 from geomi.fetch.access import Access
 from geomi.fetch.cookies import Cookie
 from geomi.fetch.robots import Rules
+from geomi.frontier.hints import Hints
 from geomi.frontier.politeness import Host, Manners
 from geomi.frontier.queue import Queue
 from geomi.frontier.retry import Retry
@@ -44,6 +45,7 @@ class SiteRules:
     cookies: bool = True
     own_cookies: tuple[Cookie, ...] = field(default=(), repr=False)  # the operator's
     hours: Hours | None = None  # None: always
+    obeys_canonical: bool = False  # the page that rel=canonical names is taken in its place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +134,7 @@ class Context:
     __slots__ = (
         "address", "address_expires", "answered", "claims", "closed_until", "dirty", "elsewhere",
         "epoch", "failing_until", "failures", "first_seed", "flying", "gap_s", "go_to", "guise",
-        "host", "is_closed", "is_gone", "is_half_failing", "is_leaving", "is_loaded", "is_named",
+        "hints", "host", "is_closed", "is_gone", "is_half_failing", "is_leaving", "is_loaded", "is_named",
         "is_resolving", "is_seen_whole", "is_slotted", "keys",
         "level", "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id",
         "templates", "token", "turn", "turn_at", "unanswered", "until", "visits",
@@ -161,6 +163,7 @@ class Context:
         self.queue = Queue(window=window)
         self.seen: SeenFilter | None = None
         self.templates = Templates(rules.valves, pages=0)
+        self.hints = Hints()
         self.is_seen_whole = False  # False while the filter is being rebuilt
         self.is_loaded = False
         self.address = ""

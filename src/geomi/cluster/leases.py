@@ -184,6 +184,15 @@ def site_facts(store: Store, site_id: int, *, has_page_limit: bool, has_prefix: 
                 (site_id,),
             )
         ]
+    # Of a sample: rows come by the hash of their URL, and a thousand say enough.
+    hints = store.one(
+        "SELECT count(*),"
+        " coalesce(sum(CASE WHEN outcome IN ('OK', 'cut', 'same') THEN 0 ELSE 1 END), 0)"
+        " FROM (SELECT kind, outcome, code, hops FROM pages WHERE site_id = ? LIMIT 1000) AS part"
+        " WHERE kind = 'h' AND hops = 0 AND (outcome IN ('OK', 'cut', 'same', 'gone', 'bad')"
+        " OR (outcome = 'code' AND code BETWEEN 400 AND 499))",
+        (site_id,),
+    )
     robots = store.all(
         "SELECT authority, fetched, expires, code, failing_since, body FROM robots"
         " WHERE site_id = ?",
@@ -198,6 +207,7 @@ def site_facts(store: Store, site_id: int, *, has_page_limit: bool, has_prefix: 
         seed_urls=tuple(starts),
         first_seed=seeds[0][0] if seeds else 0,
         party_pages=tuple(party_pages),
+        hints=(int(hints[0]), int(hints[1])) if hints else (0, 0),
         robots=tuple(robots),
     )
 

@@ -9,6 +9,7 @@ from geomi import url as urls
 from geomi.cluster.context import Plan, SiteRules
 from geomi.cluster.vault import Vault
 from geomi.config import Settings, matches, user_agent
+from geomi.extract import Extractor
 from geomi.fetch import access as special
 from geomi.fetch.access import Access
 from geomi.fetch.cookies import for_host
@@ -69,6 +70,7 @@ def site_rules(settings: Settings, site: str) -> SiteRules:
         ),
         cookies=own.access.cookies,
         hours=hours.parse(own.access.hours, own.access.timezone),
+        obeys_canonical=own.extract.obey_canonical,
     )
 
 
@@ -175,6 +177,19 @@ def longest_gap_s(settings: Settings) -> float:
     """The longest gap that an address of any site has."""
     own = (float(table.get("manners.address_rest_s", 0.0)) for table in settings.site.values())
     return max(settings.manners.address_rest_s, *own, 0.0)
+
+
+def extractor_of(settings: Settings) -> Extractor:
+    """One that reads documents as the settings say; each thread needs its own."""
+    wishes = settings.extract
+    return Extractor(
+        agent=settings.robots.agent,
+        max_url=settings.crawl.max_url,
+        obey_nofollow=wishes.obey_nofollow,
+        obey_meta=wishes.obey_meta,
+        forms=wishes.forms,
+        scripts=wishes.scripts,
+    )
 
 
 def limits_of(settings: Settings) -> Limits:

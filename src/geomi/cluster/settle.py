@@ -5,7 +5,7 @@ This is the hot path: it runs once a page and once a link.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from geomi.archive.names import Ids, warc_date
@@ -14,6 +14,7 @@ from geomi.archive.writer import Writer
 from geomi.cluster.batch import Stored
 from geomi.cluster.context import Context, Plan
 from geomi.cluster.filling import Filling
+from geomi.cluster.notes import SCRIPT_ONLY, count, notes
 from geomi.cluster.wishes import REDIRECTS, SITEMAP, Wishes
 from geomi.extract.head import parse_head
 from geomi.frontier.tables import Known
@@ -76,10 +77,16 @@ class Settler:
             len(capture.body) if capture.spool is None else capture.spool.size, changed, 0, 0, 0,
             "", 0, 0, capture.detail,
         ]  # fmt: skip
+        said = notes(ctx, capture, page, fields) if capture.head else []
+        count(batch.counts, capture, page, has_signals=any("content-" in name for name, _ in said))
         if capture.head:
             digest, changed = self._archive(
-                ctx, known, capture, page, row, outcome=outcome, now=now
+                ctx, known, capture, page, row, outcome=outcome, said=said, now=now
             )
+        if known.kind == "h" and not known.hops:
+            ctx.hints.came(outcome, code)
+            # Where depths are limited a place in line is a depth.
+            ctx.queue.doubts_hints = ctx.hints.are_doubted and ctx.scope.max_depth is None
         batch.visits.append(row)
         batch.parties.add(known.party)
         failed = ctx.rules.retry.is_transient(outcome, code)
@@ -88,7 +95,8 @@ class Settler:
         batch.settled.append((
             ctx.site_id, known.outcome, str(outcome),
             (
-                plan.run, str(outcome), "", code, row[13], digest, row[15],
+                plan.run, str(outcome), SCRIPT_ONLY if page and page.script_only else "", code,
+                row[13], digest, row[15],
                 capture.ended - capture.started, page.link_type if page else "",
                 page.title if page else "", capture.ended, 1, 1 if changed == 1 else 0, fails,
                 fields.get("etag", "")[:200] if keeps else known.etag if outcome is Outcome.SAME
@@ -122,6 +130,7 @@ class Settler:
         row: list[object],
         *,
         outcome: Outcome,
+        said: Sequence[tuple[str, str]] = (),
         now: float,
     ) -> tuple[str, int]:
         """Writes the records; returns the payload's digest and whether it changed (-1: unknown)."""
@@ -131,7 +140,8 @@ class Settler:
         info = self._writer.warcinfo_id(root, now)
         metadata = None
         if plan.metadata and known.page:
-            metadata = outlinks(page.links if page else [], known.via, depth=known.depth)
+            links = page.links if page else []
+            metadata = outlinks(links, known.via, depth=known.depth, fields=said)
         if outcome is Outcome.SAME:
             members = revisit_members(
                 capture,

@@ -33,12 +33,12 @@ from geomi.cluster.errands import Errands
 from geomi.cluster.given import hosts_of
 from geomi.cluster.ledger import Ledger
 from geomi.cluster.pageids import ID_RANGE
-from geomi.cluster.plan import limits_of, plan_of
+from geomi.cluster.plan import extractor_of, limits_of, plan_of
 from geomi.cluster.recover import recover
 from geomi.cluster.vault import read_vault
 from geomi.config import Settings
 from geomi.errors import OperatorError, ResourceError
-from geomi.extract import Extractor, mime_of, parse_head
+from geomi.extract import mime_of, parse_head
 from geomi.fetch.client import Client
 from geomi.fetch.dns import Resolver
 from geomi.fetch.guard import Guard
@@ -136,7 +136,7 @@ class Shell:
         self._writer = writer
         self._agent = Agent(
             plan,
-            extractor=Extractor(agent=plan.robots_agent, max_url=settings.crawl.max_url),
+            extractor=extractor_of(settings),
             guard=Guard(settings.guard.allow_networks),
             ids=ids,
             writer=writer,

@@ -24,11 +24,10 @@ from geomi.cluster.coordinator import Coordinator
 from geomi.cluster.errands import Errands
 from geomi.cluster.ledger import Ledger
 from geomi.cluster.pageids import ID_RANGE
-from geomi.cluster.plan import longest_gap_s, plan_of
+from geomi.cluster.plan import extractor_of, longest_gap_s, plan_of
 from geomi.cluster.simfiles import SimFiles
 from geomi.config import Settings
 from geomi.errors import ResourceError
-from geomi.extract import Extractor
 from geomi.fetch.guard import Guard
 from geomi.fetch.request import Fetch, opening
 from geomi.frontier import tables as frontier_tables
@@ -144,7 +143,7 @@ class Simulation:
         self._count = agents
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._serial = 0
-        self._extractor = extractor or (lambda: Extractor(agent="geomi"))
+        self._extractor = extractor or (lambda: extractor_of(settings))
         self.files = SimFiles(tick=self._tick, forgets_sync=forgets_sync)
         self.store = SimStore(self._tick)
         migrate(self.store, tables.MIGRATIONS, where="simulation")

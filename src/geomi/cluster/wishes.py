@@ -48,9 +48,34 @@ class Wishes:
         self._outside: dict[str, int] = {}
 
     def links(self, ctx: Context, known: Known, page: Page, *, now: float) -> None:
+        """What a page leads to and what it needs."""
+        links = page.links
+        if ctx.rules.obeys_canonical and self._canonical(ctx, known, page, now=now):
+            links = [link for link in links if link[0] == "e"]
+        self.some(ctx, known, links, now=now)
+
+    def _canonical(self, ctx: Context, known: Known, page: Page, *, now: float) -> bool:
+        """True if the page is another name of one that is wanted in its place.
+
+        One of this site; and not where a name led here already, or two pages that call each other
+        canonical would both be left.
+        """
+        url = page.canonical
+        if not url or url == known.url or known.hops or urls.site_of(url) != ctx.site:
+            return False
+        self._filling.batch.counts["canonical.obeyed"] += 1
+        target = Target(url, ctx.site)
+        kind = "h" if known.kind == "s" else known.kind
+        self._inside(ctx, target, kind, known.depth, known.party, known.url, hops=1, now=now)
+        return True
+
+    def some(
+        self, ctx: Context, known: Known, links: Iterable[tuple[str, Target]], *, now: float
+    ) -> None:
+        """Some of the links of a page, or all."""
         token = ctx.token
         site = ctx.site
-        for kind, target in page.links:
+        for kind, target in links:
             mark = target.known
             if mark == token or mark == OUTSIDE:  # noqa: SIM109 - twice as fast as a tuple
                 continue
@@ -62,11 +87,6 @@ class Wishes:
                 self._inside(ctx, target, kind, depth, known.party, known.url, now=now)
             else:
                 self._elsewhere(ctx, target, kind, depth, known, now=now)
-        batch = self._filling.batch
-        if page.bad_links:
-            batch.counts["links.bad"] += page.bad_links
-        if page.cut_links:
-            batch.counts["links.cut"] += page.cut_links
 
     def sitemaps(self, ctx: Context, named: Iterable[str], *, via: str, now: float) -> None:
         """Sitemaps that a robots.txt names are wanted like pages."""

@@ -35,7 +35,7 @@ _LOOKS_HTML = re.compile(
 _BINARY = (b"%PDF-", b"\x89PNG\r\n", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 #: Longer documents are walked tag by tag, so that no list of all tags is held beside them.
 _WALKED_BYTES = 1 << 20
-_NOTES = frozenset({tags.TITLE, tags.CANONICAL, tags.ROBOTS})
+_NOTES = frozenset({tags.TITLE, tags.CANONICAL, tags.ROBOTS, tags.NOFOLLOW})
 _MOST_NOTES = 100
 _LINKS_SOMEWHERE = re.compile(rb"[ \t\n\r\f\"'/](?:href|src)[ \t\n\r\f]*+=", re.IGNORECASE)
 
@@ -201,6 +201,8 @@ class Extractor:
                 _obey(page, frozenset(str(what).split()))
             elif kind == BAD:
                 page.bad_links += 1
+            elif kind == tags.NOFOLLOW:
+                page.nofollow_links += 1
         if page.nofollow and self._obey_meta:
             links = [link for link in links if link[0] == "e"]
         if len(links) > self._max_links:

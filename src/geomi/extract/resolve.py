@@ -179,6 +179,8 @@ class Memo(dict[bytes, tuple[Found, ...]]):
                 is_lasting &= self._link(kind, text, found)
             elif kind == tags.ROBOTS:
                 found.append((kind, text))
+            elif kind == tags.NOFOLLOW:
+                found.append((kind, _mark(text)))
             else:
                 is_lasting = False
                 self._note(kind, text, found)

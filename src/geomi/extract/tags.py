@@ -17,7 +17,7 @@ from geomi.extract import css, html, scripts
 from geomi.extract.charset import decode as decode_in
 from geomi.extract.head import refresh_url, robots_words
 
-BASE, TITLE, ROBOTS, CANONICAL = "base", "title", "robots", "canonical"
+BASE, TITLE, ROBOTS, CANONICAL, NOFOLLOW = "base", "title", "robots", "canonical", "nofollow"
 
 #: (kind, text): the text is decoded and without entities, but neither trimmed nor resolved.
 Item = tuple[str, str]
@@ -79,7 +79,7 @@ class Rules:
 def read_tag(tag: bytes, decode: Decode, rules: Rules) -> list[Item]:
     """The links of one tag that `geomi.extract.html` found, in order; none if it never ends.
 
-    Links of kinds a and h of an element with rel=nofollow are left out where that is obeyed.
+    Links of kinds a and h of an element with rel=nofollow become notes where that is obeyed.
     """
     if tag.startswith(b"<title>"):  # on every page, and each time another
         return [(TITLE, _title_text(tag[7:], decode))]
@@ -100,7 +100,7 @@ def read_tag(tag: bytes, decode: Decode, rules: Rules) -> list[Item]:
         elif attribute == b"data-href":
             items += _late("h", said, attribute)
     if rules.obey_nofollow and name in ("a", "area") and "nofollow" in said.words(b"rel"):
-        items = [item for item in items if item[0] == "e"]
+        items = [item if item[0] == "e" else (NOFOLLOW, item[1]) for item in items]
     return items
 
 

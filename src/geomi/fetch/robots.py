@@ -57,7 +57,7 @@ class _Group:
 class Rules:
     """What one agent is told: the merged groups that name it, or else those for `*`."""
 
-    __slots__ = ("_blanket", "_matcher", "content_signals", "crawl_delay_s")
+    __slots__ = ("_blanket", "_matcher", "_signals", "_usage", "content_signals", "crawl_delay_s")
 
     def __init__(self, groups: Iterable[_Group] = (), *, blanket: bool = True) -> None:
         groups = tuple(groups)
@@ -72,6 +72,19 @@ class Rules:
         self.content_signals: tuple[str, ...] = tuple(
             signal for group in groups for signal in group.signals
         )
+        self._signals, self._usage = _read_signals(self.content_signals)
+
+    def signals_for(self, target: str) -> list[tuple[str, str]]:
+        """(key in lower case, value) of what is said about the use of a path's content.
+
+        Of `Content-Usage` lines the one with the longest path that matches; one without is for
+        every path.
+        """
+        found = list(self._signals)
+        best = self._usage.best(target) if self._usage is not None else None
+        if best is not None:
+            found.append(("content-usage", best.text))
+        return found
 
     def allows(self, target: str) -> bool:
         """True if `target` (path and query) may be asked for. No rules: no work."""
@@ -173,6 +186,24 @@ def from_status(code: int) -> Literal["allow", "deny", "parse"]:
     if 300 <= code < 500 and code != 429:
         return "allow"
     return "deny"
+
+
+def _read_signals(lines: Iterable[str]) -> tuple[list[tuple[str, str]], Matcher | None]:
+    """Signals for all paths, and those that are for some."""
+    everywhere: list[tuple[str, str]] = []
+    usage: list[Rule] = []
+    for number, line in enumerate(lines):
+        key, value = (part.strip(_SPACE) for part in line.partition("#")[0].split(":", 1))
+        if key.lower() != "content-usage":
+            everywhere.append((key.lower(), value))
+            continue
+        path, _, wish = value.partition(" ")
+        if not path.startswith(("/", "*")):
+            path, wish = "/", value
+        octets = path.encode().decode("latin-1")
+        pattern, weight = normal(octets, is_rule=True)
+        usage.append(Rule(pattern, weight, True, number, wish.strip(_SPACE)))
+    return everywhere, Matcher(usage) if usage else None
 
 
 def whole_lines(body: bytes, limit_bytes: int) -> bytes:

@@ -18,12 +18,17 @@ FIRST: Key = (-(1 << 40), 0)
 class Queue:
     """Waiting pages of one site, least (rank, page) first.
 
-    Invariant: every pending row of the site with a key up to `edge` is in `_due`, in `_later` or
-    busy (being visited, or settled and not yet committed); with `edge` None that is every row.
+    Invariant: every pending row of the site with a key up to `edge` is in `_due`, in `_hints`, in
+    `_later` or busy (being visited, or settled and not yet committed); with `edge` None that is
+    every row.
     """
 
     def __init__(self, *, window: int) -> None:
         self.window = window  # rows to load; about twice as many may be held
+        #: Links of kind h are to come when nothing else is left: most of the site's lead nowhere.
+        self.doubts_hints = False
+        # What was put behind for that. Filled and emptied by next(); no more than a window.
+        self._hints: list[tuple[int, int, Known]] = []
         self._due: list[tuple[int, int, Known]] = []
         self._later: list[tuple[float, int, int, Known]] = []
         # Taken by next(), given back by forget() when the batch that settles them is committed.
@@ -36,11 +41,15 @@ class Queue:
         self._dropped_due: float | None = None
 
     def __len__(self) -> int:
-        return len(self._due) + len(self._later)
+        return len(self._due) + len(self._hints) + len(self._later)
 
     def resize(self, window: int) -> None:
         """From now on about so many rows are held; what is too much goes back to the store."""
         self.window = window
+        if len(self._hints) > window:  # what is too much of them stands in line again
+            self._due += self._hints
+            self._hints.clear()
+            heapq.heapify(self._due)
         if len(self._due) > 2 * window and not self.is_loading:
             self._shrink()
 
@@ -59,9 +68,11 @@ class Queue:
         if page in self._busy:
             return False
         self._due = [entry for entry in self._due if entry[1] != page]
+        self._hints = [entry for entry in self._hints if entry[1] != page]
         self._later = [entry for entry in self._later if entry[2] != page]
         self._meanwhile = [one for one in self._meanwhile if one.page != page]
         heapq.heapify(self._due)
+        heapq.heapify(self._hints)
         heapq.heapify(self._later)
         self.put(known, now=now)
         return True
@@ -80,7 +91,9 @@ class Queue:
         kept = heapq.nsmallest(self.window, self._due)
         self._due = kept  # a sorted list is a heap
         self.edge = kept[-1][:2]
+        self._hints = [entry for entry in self._hints if entry[:2] <= self.edge]
         self._later = [entry for entry in self._later if (entry[1], entry[2]) <= self.edge]
+        heapq.heapify(self._hints)
         heapq.heapify(self._later)
 
     def next(self, now: float) -> Known | None:
@@ -88,11 +101,26 @@ class Queue:
         while self._later and self._later[0][0] <= now:
             _, rank, page, known = heapq.heappop(self._later)
             heapq.heappush(self._due, (rank, page, known))
-        if not self._due:
+        while self._due:
+            entry = heapq.heappop(self._due)
+            if self._is_put_behind(entry[2]):
+                heapq.heappush(self._hints, entry)
+                continue
+            self._busy.add(entry[1])
+            return entry[2]
+        if not self._hints or not self._is_known_whole:
             return None
-        known = heapq.heappop(self._due)[2]
+        known = heapq.heappop(self._hints)[2]
         self._busy.add(known.page)
         return known
+
+    def _is_put_behind(self, known: Known) -> bool:
+        return self.doubts_hints and known.kind == "h" and len(self._hints) < self.window
+
+    @property
+    def _is_known_whole(self) -> bool:
+        """True if nothing that the store has could come before what was put behind."""
+        return self.edge is None and not self.is_loading
 
     def give_back(self, known: Known, *, now: float) -> None:
         """A page taken by next() that is to be visited later after all."""
@@ -107,7 +135,9 @@ class Queue:
         self._busy.difference_update(pages)
 
     def has_due(self, now: float) -> bool:
-        return bool(self._due) or bool(self._later and self._later[0][0] <= now)
+        if self._due or (self._later and self._later[0][0] <= now):
+            return True
+        return bool(self._hints) and self._is_known_whole
 
     def wants_load(self, now: float) -> bool:
         """True when the window runs dry and the store may have more that is due."""
@@ -123,6 +153,7 @@ class Queue:
         if self.edge is None:  # dropped rows have become due: from the start
             self._dropped_due = None
             self._due.clear()
+            self._hints.clear()
             self._later.clear()
             self.edge = FIRST
         return self.edge
@@ -153,7 +184,8 @@ class Queue:
     def is_empty(self) -> bool:
         """Nothing waits in memory and the store has no more."""
         return (
-            not (self._due or self._later or self.is_loading or self._dropped_due is not None)
+            not (self._due or self._hints or self._later or self.is_loading)
+            and self._dropped_due is None
             and self.edge is None
         )
 
@@ -163,8 +195,9 @@ class Queue:
 
     def check(self) -> None:
         """The invariant, for random walks in tests."""
-        pages = [entry[1] for entry in self._due] + [entry[2] for entry in self._later]
+        lines = (*self._due, *self._hints)
+        pages = [entry[1] for entry in lines] + [entry[2] for entry in self._later]
         assert len(pages) == len(set(pages)), "a page waits twice"
         assert not self._busy.intersection(pages), "a page waits and is busy"
         if self.edge is not None and not self.is_loading:
-            assert all(entry[:2] <= self.edge for entry in self._due), "beyond the edge"
+            assert all(entry[:2] <= self.edge for entry in lines), "beyond the edge"
