@@ -134,9 +134,9 @@ class Context:
     __slots__ = (
         "address", "address_expires", "answered", "claims", "closed_until", "dirty", "elsewhere",
         "epoch", "failing_until", "failures", "first_seed", "flying", "gap_s", "go_to", "guise",
-        "hints", "host", "is_closed", "is_gone", "is_half_failing", "is_leaving", "is_loaded", "is_named",
-        "is_resolving", "is_seen_whole", "is_slotted", "keys",
-        "level", "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id",
+        "hints", "host", "is_closed", "is_gone", "is_half_failing", "is_leaving", "is_loaded",
+        "is_named", "is_resolving", "is_seen_whole", "is_slotted", "keys", "level",
+        "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id",
         "templates", "token", "turn", "turn_at", "unanswered", "until", "visits",
     )  # fmt: skip
 
