@@ -53,6 +53,7 @@ def test_status_gives_the_counters_of_the_contract(small: Small, capsys: Out) ->
     }  # fmt: skip
     assert (facts["seeds"], facts["agents"]) == (1, [])
     assert facts["files"]["number"] == 1
+    assert not any(name.startswith("next.") for name in facts["counters"])
     assert facts["seen_expected_loss"] == pytest.approx(5e-9)
 
 

@@ -219,7 +219,12 @@ def test_loopback_is_refused_unless_allowed_and_then_wanted_again(
     seed = plain.seeds(1)[0]
     name_server = ["--set", f'dns.servers=["127.0.0.1:{plain.dns_port}"]']
     began = len(plain.log())
-    geomi("crawl", tmp_path / "c", seed, *name_server, "--json")
+    told = geomi("crawl", tmp_path / "c", seed, *name_server).out
+    site = seed.removeprefix("http://").removesuffix("/")
+    assert f"{seed} was not asked: its address is loopback" in told
+    assert f"--own {site}" in told
+    (listed,) = geomi("seeds", "list", tmp_path / "c", "--json").rows
+    assert listed["outcome"] == "skip"
     (row,) = pages(tmp_path / "c")
     assert (row["outcome"], row["why"]) == ("skip", "guard:loopback")
     assert len(plain.log()) == began

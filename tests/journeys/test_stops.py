@@ -95,7 +95,7 @@ def test_killed_at_random_moments_nothing_is_missing_and_nothing_is_there_twice(
     must_be_whole(slow, collection)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_crawl_exits_1_and_the_same_command_goes_on(
     tmp_path: Path, slow: Running, number: signal.Signals
 ) -> None:

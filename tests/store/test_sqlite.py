@@ -86,6 +86,20 @@ def test_a_reader_cannot_write(store: SqliteStore, path: str) -> None:
     reader.close()
 
 
+def test_on_a_medium_that_cannot_be_written_a_store_is_read_without_a_trace(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = SqliteStore(path)
+    writer.run("CREATE TABLE t (x INTEGER)")
+    writer.close()
+    before = sorted(Path(path).parent.iterdir())
+    monkeypatch.setattr(sqlite.os, "access", lambda *_: False)
+    reader = SqliteStore(path, readonly=True)
+    assert rows(reader) == []
+    assert sorted(Path(path).parent.iterdir()) == before
+    reader.close()
+
+
 def test_a_writer_that_waits_too_long_says_who_is_to_blame(
     store: SqliteStore, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from geomi.cli.output import print_line
+from geomi.cli.problems import failed_seeds, tell_problems
 from geomi.cli.progress import Progress
 from geomi.cluster.collection import Collection
 from geomi.cluster.drive import Drive, Ending
@@ -145,10 +146,13 @@ def crawl(
         ending = drive.crawl(
             found, again=again, options={"sets": sets or [], "options": kept_options}
         )
+        failed = [] if as_json or ending.why else failed_seeds(store, collection)
     if as_json:
         print(json.dumps(_facts(collection, ending)))
     else:
         _tell(collection, ending)
+        for line in failed:
+            print_line(line)
     return 1 if ending.why else 0
 
 
@@ -198,12 +202,11 @@ def _seeds(texts: list[str], files: list[Path]) -> list[Seed]:
     found = given_seeds(texts)
     for path in files:
         seeds, problems = read_seeds(path)
-        for problem in problems:
-            print(f"geomi: {path} line {problem.line}: {problem.what}: {problem.text}",
-                  file=sys.stderr)  # fmt: skip
-        found += seeds
         if not seeds:
-            raise OperatorError(f"{path}: no seed in it")
+            why = f": {problems[0].what}" if problems else ""
+            raise OperatorError(f"{path}: no seed in it{why}")
+        tell_problems([(path, problem) for problem in problems])
+        found += seeds
     return found
 
 

@@ -57,7 +57,14 @@ class Progress:
         if self._live is not None:
             self._live.console.print(f"geomi: {text}", markup=False)
         else:
-            print(f"geomi: {text}", file=sys.stderr, flush=True)
+            self._print(f"geomi: {text}")
+
+    def _print(self, text: str) -> None:
+        """A crawl does not end because nobody reads what it says."""
+        try:
+            print(text, file=sys.stderr, flush=True)
+        except OSError:
+            self._is_quiet = True
 
     def told(self, at: Standing) -> None:
         now = time.monotonic()
@@ -71,7 +78,7 @@ class Progress:
             self._live.update(self._screen(at), refresh=True)
         elif now - self._last_line >= _QUIET_LINE_S:
             self._last_line = now
-            print(self.line(at), file=sys.stderr, flush=True)
+            self._print(self.line(at))
 
     def rate(self) -> float:
         """Visits a second over the last half minute."""

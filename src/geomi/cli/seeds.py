@@ -13,7 +13,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from geomi.cli.output import human_seconds, plain, print_json_line, print_line, table
+from geomi.cli.output import human_seconds, print_json_line, print_line, table
+from geomi.cli.problems import tell_problems
 from geomi.clock import SystemClock
 from geomi.cluster.collection import Collection
 from geomi.errors import OperatorError
@@ -98,10 +99,7 @@ def add(
         )
     finally:
         store.close()
-    for name, problem in problems:
-        line = f" line {problem.line}" if problem.line else ""
-        text = f": {problem.text}" if problem.text else ""
-        print(plain(f"geomi: {name}{line}: {problem.what}{text}"), file=sys.stderr)
+    tell_problems(problems)
     if as_json:
         print_json_line({"added": new, "given": len(seeds), "problems": len(problems)})
     else:

@@ -319,6 +319,11 @@ def give_up_site(
         f"UPDATE pages SET outcome = ?, why = ?, run = ?, fails = fails + 1 WHERE {which}",
         (outcome, why, run, *params),
     )
+    store.run(
+        "UPDATE seeds SET outcome = ? WHERE url IN"
+        f" (SELECT url FROM pages WHERE kind = 's' AND hops = 0 AND {which})",
+        (outcome, *params),
+    )
     counts["pages.pending"] -= store.run(
         f"DELETE FROM pending WHERE site_id = ? AND {which}", (site_id, *params)
     )

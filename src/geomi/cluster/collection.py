@@ -100,8 +100,14 @@ class Collection:
 
     def coordinate(self) -> Lock:
         """The lock of the one coordinator; OperatorError names the one that has it."""
-        lock = Lock(self.lock_path("coordinator"))
-        if not lock.take():
+        try:
+            lock = Lock(self.lock_path("coordinator"))
+            is_ours = lock.take()
+        except OSError as error:
+            raise OperatorError(
+                f"{self.path}: cannot be written: {error.strerror or error}"
+            ) from error
+        if not is_ours:
             raise OperatorError(
                 f"{self.path}: another geomi works on it ({lock.read_note() or 'unknown'})"
             )

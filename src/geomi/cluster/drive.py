@@ -78,7 +78,9 @@ class Drive:
         began = time.monotonic()
         before = {
             number: signal.signal(number, self._interrupt)
-            for number in (signal.SIGINT, signal.SIGTERM)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+            # A terminal that closes stops the crawl in good order, unless nohup says otherwise.
+            if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
         }
         try:
             why = self._loop(run, began)
@@ -119,6 +121,7 @@ class Drive:
         complaint = ""
         while True:
             if self._interrupts:
+                self._warn("stops; what is under way may end. Again: at once, and nothing is lost")
                 return "interrupted"
             try:
                 self._keep()

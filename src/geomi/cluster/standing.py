@@ -60,6 +60,6 @@ def standing(store: Store, *, patience_s: float, now: float) -> Standing:
         counters={
             name: value
             for name, value in sorted(counters.items())
-            if "." in name and value and not name.startswith(("outcome.", "pages."))
+            if "." in name and value and not name.startswith(("outcome.", "pages.", "next."))
         },
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -41,13 +42,9 @@ class SqliteStore:
         try:
             if readonly:
                 uri = f"{Path(path).absolute().as_uri()}?mode=ro"
-                self._db = sqlite3.connect(
-                    uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
-                )
+                self._db = _connected(f"{uri}&immutable=1" if _is_frozen(path) else uri)
             else:
-                self._db = sqlite3.connect(
-                    path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
-                )
+                self._db = _connected(path)
             self._setup(readonly=readonly)
         except sqlite3.Error as error:
             raise _translated(error, path) from error
@@ -126,6 +123,25 @@ class SqliteStore:
 
     def close(self) -> None:
         self._db.close()
+
+
+def _connected(path: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        path, uri=path.startswith("file:"), timeout=BUSY_S, isolation_level=None,
+        check_same_thread=False,
+    )  # fmt: skip
+
+
+def _is_frozen(path: str) -> bool:
+    """True on a medium that cannot be written, where SQLite can keep no index of its log.
+
+    Nobody writes there, so none is needed; with a log beside it the file alone would be stale.
+    """
+    try:
+        has_log = os.path.getsize(path + "-wal") > 0
+    except OSError:
+        has_log = False
+    return not has_log and not os.access(os.path.dirname(path) or ".", os.W_OK)
 
 
 def open_store(address: str, *, readonly: bool = False) -> Store:
