@@ -46,9 +46,12 @@ help:
 	@$(PIP) --only-binary=:all: --requirement .make/dev.txt
 	@touch $@
 
+# Scrapy and what it brings in a place of its own: it is only measured.
 .make/bench: .make/venv
 	@$(BIN)/python bin/requirements bench > .make/bench.txt
-	@$(PIP) --only-binary=:all: --requirement .make/bench.txt
+	@rm -rf .make/peers && $(BIN)/python -m venv .make/peers
+	@.make/peers/bin/python -m pip --disable-pip-version-check install --quiet \
+	    --only-binary=:all: --requirement .make/bench.txt
 	@touch $@
 
 demo: .make/venv

@@ -47,7 +47,7 @@ http {{
     uwsgi_temp_path "{run}/uwsgi";
     scgi_temp_path "{run}/scgi";
     server {{
-        listen 127.0.0.1:{port};
+{listen}
         server_name _;
         root "{run}/root";
         location = /-status {{ stub_status; }}
@@ -57,8 +57,11 @@ http {{
 
 
 @contextmanager
-def serving(folders: Mapping[str, Path], *, access_log: Path | None = None) -> Iterator[int]:
-    """Serve each folder under its name while the context lasts; gives the port.
+def serving(
+    folders: Mapping[str, Path], *, access_log: Path | None = None, addresses: int = 1
+) -> Iterator[int]:
+    """Serve each folder under its name while the context lasts, on 127.0.0.1 and so many addresses
+    from there on; gives the port.
 
     requests_served(port) counts what was asked."""
     binary = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
@@ -72,7 +75,8 @@ def serving(folders: Mapping[str, Path], *, access_log: Path | None = None) -> I
             (run / "root" / name).symlink_to(folder.resolve())
         port = _free_port()
         log = f'"{access_log}"' if access_log else "off"
-        (run / "nginx.conf").write_text(_CONFIG.format(run=run, port=port, access_log=log))
+        listen = "\n".join(f"        listen 127.0.0.{n + 1}:{port};" for n in range(addresses))
+        (run / "nginx.conf").write_text(_CONFIG.format(run=run, listen=listen, access_log=log))
         process = subprocess.Popen(
             [binary, "-p", text, "-e", f"{text}/error.log", "-c", f"{text}/nginx.conf"],
             stderr=subprocess.PIPE,

@@ -1,11 +1,10 @@
 """Who is measured: how each is called, and Scrapy's spider with warcio.
 
-peers.py scrapy URL FOLDER     one crawl by Scrapy, each response written by warcio
+peers.py scrapy FOLDER URL...     one crawl by Scrapy, each response written by warcio
 """
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import sys
 from collections.abc import Callable
@@ -17,81 +16,87 @@ from urllib.parse import urlsplit
 HERE = Path(__file__).parent
 
 
+Seeds = tuple[str, ...]
+#: Scrapy has a place of its own, so that what it installs is not beside geomi (`make bench`).
+PEERS = HERE.parent / ".make" / "peers" / "bin" / "python"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """One program that crawls `seed` into `folder`."""
+    """One program, or several at once, that crawl all seeds into `folder`."""
 
     name: str
-    command: Callable[[str, Path], list[str]]
+    commands: Callable[[Seeds, Path], list[list[str]]]
     needs: Callable[[], str] = lambda: ""  # what is missing to run it; empty: nothing
     good_exits: frozenset[int] = frozenset({0})
 
 
-def _geomi(agents: int) -> Callable[[str, Path], list[str]]:
-    def command(seed: str, folder: Path) -> list[str]:
+def _geomi(agents: int) -> Callable[[Seeds, Path], list[list[str]]]:
+    def commands(seeds: Seeds, folder: Path) -> list[list[str]]:
         start = [sys.executable, "-c", "import sys; from geomi.cli import main; sys.exit(main())"]
-        where = ["crawl", str(folder / "geomi"), seed, "--own", urlsplit(seed).netloc]
-        return [*start, *where, "--agents", str(agents), "--json"]
+        own = [word for seed in seeds for word in ("--own", urlsplit(seed).netloc)]
+        where = ["crawl", str(folder / "geomi"), *seeds, *own]
+        return [[*start, *where, "--agents", str(agents), "--json"]]
 
-    return command
+    return commands
 
 
-def _wget(seed: str, folder: Path) -> list[str]:
+def _wget(seeds: Seeds, folder: Path) -> list[list[str]]:
     options = ["-q", "-r", "-l", "inf", f"--warc-file={folder / 'wget'}", "-P", str(folder)]
-    return ["wget", *options, seed]
+    return [["wget", *options, *seeds]]
 
 
-def _wget2(seed: str, folder: Path) -> list[str]:
+def _wget2(seeds: Seeds, folder: Path) -> list[list[str]]:
     options = ["-q", "-r", "-l", "inf", "--max-threads=32", "-P", str(folder)]
-    return ["wget2", *options, seed]
+    return [["wget2", *options, *seeds]]
 
 
-def _plain(seed: str, folder: Path) -> list[str]:
-    return [sys.executable, str(HERE / "plain_loop.py"), seed, str(folder), "8"]
+def _plain(seeds: Seeds, folder: Path) -> list[list[str]]:
+    return [
+        [sys.executable, str(HERE / "plain_loop.py"), seed, str(folder / str(number)), "8"]
+        for number, seed in enumerate(seeds)
+    ]
 
 
-def _scrapy(seed: str, folder: Path) -> list[str]:
-    return [sys.executable, str(HERE / "peers.py"), "scrapy", seed, str(folder)]
+def _scrapy(seeds: Seeds, folder: Path) -> list[list[str]]:
+    return [[str(PEERS), str(HERE / "peers.py"), "scrapy", str(folder), *seeds]]
 
 
 def _program(name: str) -> Callable[[], str]:
     return lambda: "" if shutil.which(name) else f"program {name}"
 
 
-def _module(name: str) -> Callable[[], str]:
-    def missing() -> str:
-        try:
-            return "" if importlib.util.find_spec(name) else f"Python module {name}"
-        except ModuleNotFoundError:
-            return f"Python module {name}"
-
-    return missing
+def _installed() -> str:
+    return "" if PEERS.exists() else "Scrapy (make bench installs it)"
 
 
 # wget and wget2 end with 8 when the server answered an error to any request.
 _WGET_EXITS = frozenset({0, 8})
 
-PLAIN = Contender(name="plain loop", command=_plain)
-GEOMI = Contender(name="geomi", command=_geomi(1), needs=_module("geomi.cli"))
-GEOMI_2 = Contender(name="geomi, 2 agents", command=_geomi(2), needs=_module("geomi.cli"))
+PLAIN = Contender(name="plain loop", commands=_plain)
+GEOMI = Contender(name="geomi", commands=_geomi(1))
+GEOMI_2 = Contender(name="geomi, 2 agents", commands=_geomi(2))
 WGET = Contender(
-    name="wget --warc-file", command=_wget, needs=_program("wget"), good_exits=_WGET_EXITS
+    name="wget --warc-file", commands=_wget, needs=_program("wget"), good_exits=_WGET_EXITS
 )
 WGET2 = Contender(
-    name="wget2, no archive", command=_wget2, needs=_program("wget2"), good_exits=_WGET_EXITS
+    name="wget2, no archive", commands=_wget2, needs=_program("wget2"), good_exits=_WGET_EXITS
 )
-SCRAPY = Contender(name="Scrapy + warcio", command=_scrapy, needs=_module("scrapy"))
+SCRAPY = Contender(name="Scrapy + warcio", commands=_scrapy, needs=_installed)
+#: On two hosts at once, where two agents can share the work.
+TWO_PLAIN = Contender(name="2 plain loops", commands=_plain)
+PAIR = (TWO_PLAIN, GEOMI, GEOMI_2)
 
 #: What `--suite` chooses from: contenders, and how often each runs.
 SUITES: dict[str, tuple[tuple[Contender, ...], int]] = {
     "quick": ((PLAIN, GEOMI, WGET, WGET2), 1),
     "peers": ((PLAIN, GEOMI, WGET, WGET2, SCRAPY), 1),
-    "full": ((PLAIN, GEOMI, GEOMI_2, WGET, WGET2, SCRAPY), 3),
+    "full": ((PLAIN, GEOMI, WGET, WGET2, SCRAPY), 3),
 }
 
 
-def crawl_with_scrapy(seed: str, folder: Path) -> None:
-    """Follow all links of the seed's host and write request and response records."""
+def crawl_with_scrapy(seeds: Seeds, folder: Path) -> None:
+    """Follow all links of the seeds' hosts and write request and response records."""
     from io import BytesIO
 
     import scrapy
@@ -100,7 +105,7 @@ def crawl_with_scrapy(seed: str, folder: Path) -> None:
     from warcio.warcwriter import WARCWriter
 
     folder.mkdir(parents=True, exist_ok=True)
-    host = urlsplit(seed).netloc
+    hosts = {urlsplit(seed).netloc for seed in seeds}
 
     with (folder / "scrapy.warc.gz").open("wb") as stream:
         writer = WARCWriter(stream, gzip=True)
@@ -127,7 +132,7 @@ def crawl_with_scrapy(seed: str, folder: Path) -> None:
 
         class Spider(scrapy.Spider):
             name = "bench"
-            start_urls = (seed,)
+            start_urls = seeds
             handle_httpstatus_all = True
 
             def parse(self, response: Any) -> Any:
@@ -140,7 +145,7 @@ def crawl_with_scrapy(seed: str, folder: Path) -> None:
                 found += response.css("frame::attr(src), iframe::attr(src)").getall()
                 for link in found:
                     url = response.urljoin(link)
-                    if urlsplit(url).netloc == host:
+                    if urlsplit(url).netloc in hosts:
                         yield response.follow(url, self.parse)
 
         process = CrawlerProcess(
@@ -159,4 +164,4 @@ def crawl_with_scrapy(seed: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    crawl_with_scrapy(sys.argv[2], Path(sys.argv[3]))
+    crawl_with_scrapy(tuple(sys.argv[3:]), Path(sys.argv[2]))
