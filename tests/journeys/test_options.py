@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from geomi import url as urls
 from geomi.world import Running, reachable
 from journeys.crawling import FAST, Done, geomi, outcomes, pages, settings, to_world
 
@@ -183,6 +184,27 @@ def test_a_file_of_seeds_gives_its_labels_and_comes_back_by_export(
     assert 'category=ministry institution="Ministry of Examples"' in exported
     (tmp_path / "again.txt").write_text(exported)
     crawl(plain, tmp_path / "d", "--seeds", tmp_path / "again.txt", "--max-depth", "0")
+    assert visited(tmp_path / "d") == visited(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    "rule", ['seeds.admit.networks=["127.64.0.0/10"]', 'seeds.admit.tlds=["com", "net", "kr"]']
+)
+def test_sites_that_a_rule_admits_become_seeds_and_their_export_crawls_the_same(
+    tmp_path: Path, plain: Running, rule: str
+) -> None:
+    crawl(plain, tmp_path / "c", *largest(plain), "--set", rule, "--agents", "2")
+    listed = geomi("seeds", "list", tmp_path / "c", "--json").rows
+    assert {row["source"] for row in listed} == {"given", "found"}
+    assert not [row for row in listed if row["outcome"] in ("NULL", "")], listed
+    seeds = [row["url"] for row in listed]
+    if "tlds" in rule:
+        assert {urls.host_of(row["site"]).rpartition(".")[2] for row in listed[1:]} <= {
+            "com", "net", "kr",
+        }  # fmt: skip
+    assert visited(tmp_path / "c") == everything(plain, seeds)
+    geomi("seeds", "export", tmp_path / "c", "-o", tmp_path / "all.txt")
+    crawl(plain, tmp_path / "d", "--seeds", tmp_path / "all.txt")
     assert visited(tmp_path / "d") == visited(tmp_path / "c")
 
 

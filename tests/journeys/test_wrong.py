@@ -42,6 +42,7 @@ def everything_in(folder: Path) -> dict[str, bytes]:
         (("http://exa mple.org/",), "cannot be a seed"),
         (("--seeds", "missing.txt"), "missing.txt: cannot be read"),
         (("--seeds", "empty.txt"), "no seed in it"),
+        (("--seeds", "http://a.example/sitemap.xml"), "a file is wanted; fetch it first"),
         ((_URL, "--set", 'archive.directories=["/proc/none"]'), "archive.directories"),
         ((_URL, "--set", 'store="postgresql://db/x"'), "SQLite"),
         ((_URL, "--set", 'dns.hosts="/nowhere/hosts"'), "/nowhere/hosts"),

@@ -104,6 +104,7 @@ class Arrivals:
             ctx.queue.doubts_hints = ctx.hints.are_doubted and ctx.scope.max_depth is None
             ctx.failures = facts.failures
             ctx.first_seed = facts.first_seed
+            ctx.fronts = dict(facts.fronts)
             ctx.party_pages = dict(facts.party_pages)
             if ctx.rules.is_prefix:
                 ctx.scope = _with_prefixes(ctx, facts.seed_urls)

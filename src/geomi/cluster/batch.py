@@ -320,8 +320,7 @@ def give_up_site(
         (outcome, why, run, *params),
     )
     store.run(
-        "UPDATE seeds SET outcome = ? WHERE url IN"
-        f" (SELECT url FROM pages WHERE kind = 's' AND hops = 0 AND {which})",
+        f"UPDATE seeds SET outcome = ? WHERE url IN (SELECT url FROM pages WHERE {which})",
         (outcome, *params),
     )
     counts["pages.pending"] -= store.run(

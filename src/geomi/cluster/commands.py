@@ -126,6 +126,7 @@ class SiteFacts(Struct, frozen=True, kw_only=True):
     failures: int = 0
     seed_urls: tuple[str, ...] = ()  # URLs of pages of kind s: seeds, and where they redirect to
     first_seed: int = 0
+    fronts: tuple[tuple[str, int], ...] = ()  # (URL, seed) of its first seeds, given or found
     party_pages: tuple[tuple[int, int], ...] = ()
     hints: tuple[int, int] = (0, 0)  # of some pages of kind h: tried, failed
     robots: tuple[tuple[Any, ...], ...] = ()  # (authority, fetched, expires, code, failing, body)

@@ -133,8 +133,9 @@ class Context:
 
     __slots__ = (
         "address", "address_expires", "answered", "claims", "closed_until", "dirty", "elsewhere",
-        "epoch", "failing_until", "failures", "first_seed", "flying", "gap_s", "go_to", "guise",
-        "hints", "host", "is_closed", "is_gone", "is_half_failing", "is_leaving", "is_loaded",
+        "epoch", "failing_until", "failures", "first_seed", "flying", "fronts", "gap_s", "go_to",
+        "guise", "hints", "host", "is_closed", "is_gone", "is_half_failing", "is_leaving",
+        "is_loaded",
         "is_named", "is_resolving", "is_seen_whole", "is_slotted", "keys", "level",
         "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id",
         "templates", "token", "turn", "turn_at", "unanswered", "until", "visits",
@@ -177,6 +178,7 @@ class Context:
         self.is_half_failing = False  # one of its schemes fails, and is to be tried again
         self.party_pages: dict[int, int] = {}
         self.first_seed = 0
+        self.fronts: dict[str, int] = {}  # URL of a seed's own page, however it was found
         self.failures = 0  # failed connections in a row, counted once a rest
         self.failing_until = 0.0  # end of the rest that the last of them earned
         self.flying: set[int] = set()  # tickets

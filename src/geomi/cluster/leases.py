@@ -14,6 +14,7 @@ from geomi.frontier.queue import Key
 from geomi.records import Lease, Reason, Wanted
 from geomi.store import Store
 
+_FRONTS = 1_000  # seeds of a site whose pages are known by URL; those given are marked beside
 REBUILD_LIMIT = 50_000
 DRAIN_LIMIT = 2_000
 LEVEL_WAITS_S = 10.0  # a level waits so long for tries of failed pages
@@ -206,6 +207,7 @@ def site_facts(store: Store, site_id: int, *, has_page_limit: bool, has_prefix: 
         failures=failures,
         seed_urls=tuple(starts),
         first_seed=seeds[0][0] if seeds else 0,
+        fronts=tuple((url, seed) for seed, url in seeds[:_FRONTS]),
         party_pages=tuple(party_pages),
         hints=(int(hints[0]), int(hints[1])) if hints else (0, 0),
         robots=tuple(robots),

@@ -106,8 +106,8 @@ class Settler:
                 known.page,
             ),
         ))  # fmt: skip
-        if known.kind == "s" and known.hops == 0:
-            batch.seeds[known.party] = (known.page, str(outcome), digest)
+        if seed := _seed_of(ctx, known):
+            batch.seeds[seed] = (known.page, str(outcome), digest)
         if known.kind == SITEMAP and outcome is Outcome.OK:
             self._wishes.listed(ctx, known, capture, now=now)
         elif page is not None:
@@ -249,8 +249,15 @@ class Settler:
             ),
         ))  # fmt: skip
         batch.done.append((ctx.site_id, known.rank, known.page))
-        if known.kind == "s" and known.hops == 0:
-            batch.seeds[known.party] = (known.page, str(outcome), "")
+        if seed := _seed_of(ctx, known):
+            batch.seeds[seed] = (known.page, str(outcome), "")
+
+
+def _seed_of(ctx: Context, known: Known) -> int:
+    """The seed whose own page this is; 0: none."""
+    if known.kind == "s" and known.hops == 0:
+        return known.party
+    return ctx.fronts.get(known.url, 0)
 
 
 def address_of(server: str) -> str:

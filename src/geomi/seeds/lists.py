@@ -28,6 +28,7 @@ __all__ = [
 #: No list kept by hand comes near it; what does is another kind of file.
 LONGEST_LINE = 65_536
 _MOST_UNPACKED_BYTES = 2**30
+_URL = re.compile(r"https?:/", re.I)  # a path has lost the second slash
 _SHOWN = 80  # characters of a bad line in its problem
 _RESERVED = frozenset({"given", "found", "redirect"})  # sources that are no file
 
@@ -225,6 +226,8 @@ def parse_seeds(data: bytes, *, source: str = "given") -> tuple[list[Seed], list
 def read_seeds(path: str | Path, *, source: str | None = None) -> tuple[list[Seed], list[Problem]]:
     """The seeds of a file. OperatorError if it cannot be read; `source` is its name by default."""
     path = Path(path)
+    if _URL.match(str(path)):
+        raise OperatorError(f"{path}: a file is wanted; fetch it first, and give that")
     try:
         data = path.read_bytes()
     except OSError as error:
