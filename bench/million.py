@@ -3,7 +3,7 @@
     million.py [--known N]... [--pages N] [--runs N] [--part NAME]...
 
 Stores filled with few and with very many known pages (bench/filled.py) are crawled on, `--pages`
-pages each, the same pages from the same server. Parts: `rate` (nginx, one site and a hundred),
+pages each, the same pages from the same server. Parts: `rate` (one site, and a hundred),
 `memory` (256 slow connections open at once, all known pages waiting), `status`, `filter`. What is
 printed is also written to bench/results/ as JSON.
 """
@@ -26,9 +26,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from answering import answering
 from filled import fill
-from nginx import requests_served, serving
-from slow import answering, page
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
@@ -151,7 +150,7 @@ def _seeds(folder: Path, sites: list[str]) -> Path:
 
 
 def rate(known: list[int], pages: int, runs: int) -> list[dict[str, Any]]:
-    """Pages a second from nginx, on one site and on a hundred."""
+    """Pages a second, on one site and on a hundred."""
     rows = []
     for number in (1, 100):
         with tempfile.TemporaryDirectory(prefix="geomi-million-") as text:
@@ -177,20 +176,16 @@ def rate(known: list[int], pages: int, runs: int) -> list[dict[str, Any]]:
 
 def _rate(folder: Path, number: int, known: int, pages: int) -> Watched:
     new = pages // number
-    corpus = folder / f"new-{known}"
-    if not corpus.is_dir():
-        corpus.mkdir(mode=0o755)
-        for n in range(new):
-            (corpus / f"{n}.html").write_bytes(page(n, new=new, known=known // number))
-    folder.chmod(0o755)
-    with serving({"new": corpus}) as port:
-        sites = [f"h{n}.bench.test:{port}" for n in range(number)]
+    with answering(delay_s=0.0, new=new, known=known // number) as server:
+        sites = [f"h{n}.bench.test:{server.port}" for n in range(number)]
         with _stores(folder, sites, known, waiting=False) as path:
             result = Watched(
-                [str(path), "--seeds", str(_seeds(folder, sites))], lambda: requests_served(port)
+                [str(path), "--seeds", str(_seeds(folder, sites))],
+                lambda: int(server.answered.value),
             )
             _say(
-                f"{number} sites, {known:,} known: {result.pages / result.busy_s:.0f} pages/s,"
+                f"{number} sites, {known:,} known: {result.pages} pages,"
+                f" {result.pages / result.busy_s:.0f} a second,"
                 f" first request after {result.first_s:.2f} s, {result.agent_mib:.0f} MiB"
             )
             return result
@@ -269,12 +264,12 @@ def filter_(known: list[int]) -> list[dict[str, Any]]:
                 began = time.monotonic()
                 hashes = tables.hashes(store, 1, after=after, limit=REBUILD_LIMIT)
                 read = time.monotonic()
-                seen.update(url_hash for url_hash, _ in hashes)
+                seen.update(hashes)
                 reading.append(read - began)
                 adding.append(time.monotonic() - read)
                 if len(hashes) < REBUILD_LIMIT:
                     break
-                after = hashes[-1][0]
+                after = hashes[-1]
             store.close()
             row = {"known": size, "read_s": sum(reading), "add_s": sum(adding),
                        "longest_read_s": max(reading), "longest_add_s": max(adding),

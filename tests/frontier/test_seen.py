@@ -49,12 +49,12 @@ def test_memory_grows_by_slices_with_the_party() -> None:
     seen = SeenFilter()
     small = seen.size_bytes
     assert small < 10_000  # thousands of small sites may be held at once
-    seen.update(rng.getrandbits(63) for _ in range(FIRST_SLICE))
+    seen.update([rng.getrandbits(63) for _ in range(FIRST_SLICE)])
     assert seen.size_bytes == small
     seen.add(-1)
     assert seen.size_bytes > small
     full = FIRST_SLICE * (1 + GROWTH + GROWTH**2)
-    seen.update(rng.getrandbits(63) for _ in range(full - seen.count))
+    seen.update([rng.getrandbits(63) for _ in range(full - seen.count)])
     assert seen.size_bytes * 8 <= full * 50  # 43 bits a URL at 1e-9, and the shares of the slices
 
 
@@ -62,7 +62,7 @@ def test_a_filter_made_for_a_known_size_does_not_grow_before_it() -> None:
     rng = random.Random(4)
     seen = SeenFilter(expected=20_000)
     size = seen.size_bytes
-    seen.update(rng.getrandbits(63) for _ in range(20_000))
+    seen.update([rng.getrandbits(63) for _ in range(20_000)])
     assert seen.size_bytes == size
 
 

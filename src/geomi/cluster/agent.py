@@ -213,7 +213,7 @@ class Agent:
         self.wake(now)
 
     def rebuilt(
-        self, site_id: int, epoch: int, hashes: list[tuple[int, int]], *, limit: int, now: float
+        self, site_id: int, epoch: int, hashes: list[int], *, limit: int, now: float
     ) -> None:
         self._arrivals.rebuilt(site_id, epoch, hashes, limit=limit)
 

@@ -122,18 +122,16 @@ class Arrivals:
         ctx.queue.loaded(event.rows, limit=event.limit, now=now)
         self._held.schedule(ctx, now)
 
-    def rebuilt(
-        self, site_id: int, epoch: int, hashes: list[tuple[int, int]], *, limit: int
-    ) -> None:
+    def rebuilt(self, site_id: int, epoch: int, hashes: list[int], *, limit: int) -> None:
         """A part of a site's known URLs; the last part makes the filter whole."""
         ctx = self._held.by_id.get(site_id)
         if ctx is None or ctx.epoch != epoch or ctx.seen is None:
             return
-        ctx.seen.update(url_hash for url_hash, _ in hashes)
+        ctx.seen.update(hashes)
         if len(hashes) < limit:
             ctx.is_seen_whole = True
         else:
-            self._out.append(Rebuild(site_id, epoch, hashes[-1][0]))
+            self._out.append(Rebuild(site_id, epoch, hashes[-1]))
 
 
 def _with_prefixes(ctx: Context, seed_urls: tuple[str, ...]) -> Scope:

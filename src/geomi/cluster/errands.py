@@ -6,6 +6,7 @@ The shell and the simulator do the same errands; they differ in who runs them, a
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,11 @@ Errand = tuple[Callable[[], Any], Callable[[Any], None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errands:
-    """For one agent. Its errands are run in the order of its commands, one at a time."""
+    """For one agent. Its errands are run in the order of its commands, one at a time.
+
+    But for `Rebuild`, which may be run beside them: the filter it is for has what this agent found,
+    and nobody else writes pages of a leased site.
+    """
 
     agent: Agent
     plan: Plan
@@ -45,6 +50,7 @@ class Errands:
     ledger: Ledger
     now: Callable[[], float]  # of the agent: does not jump
     date: Callable[[], float]  # of the store: leases are in it
+    reading: Callable[[], AbstractContextManager[Store]]  # the store, for what runs beside
 
     def of(self, command: Command) -> Errand:
         """KeyError if it is no errand to the store."""
@@ -72,8 +78,13 @@ class Errands:
                 )  # fmt: skip
             case Rebuild(site_id, epoch, after):
                 limit = leases.REBUILD_LIMIT
+
+                def hashes() -> list[int]:
+                    with self.reading() as reader:
+                        return frontier_tables.hashes(reader, site_id, after=after, limit=limit)
+
                 return (
-                    lambda: frontier_tables.hashes(store, site_id, after=after, limit=limit),
+                    hashes,
                     lambda rows: agent.rebuilt(site_id, epoch, rows, limit=limit, now=now()),
                 )
             case Drain(sites):

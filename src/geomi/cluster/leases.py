@@ -15,7 +15,7 @@ from geomi.records import Lease, Reason, Wanted
 from geomi.store import Store
 
 _FRONTS = 1_000  # seeds of a site whose pages are known by URL; those given are marked beside
-REBUILD_LIMIT = 50_000
+REBUILD_LIMIT = 100_000
 DRAIN_LIMIT = 2_000
 LEVEL_WAITS_S = 10.0  # a level waits so long for tries of failed pages
 

@@ -1,7 +1,8 @@
 """The asyncio shell of an agent: libcurl, c-ares, files and the store, around the step machine.
 
 One event loop runs the machine, the network and the parsing. One thread owns the store and the
-files: its jobs run in the order they were given, so a read that follows a write sees it.
+files: its jobs run in the order they were given, so a read that follows a write sees it. Another
+reads what known pages the seen-filters are made of, so that nothing waits for that.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -28,8 +30,8 @@ from geomi.archive.writer import Writer
 from geomi.cluster import tables
 from geomi.cluster.agent import Agent
 from geomi.cluster.collection import Collection
-from geomi.cluster.commands import Abort, Command, Resolve
-from geomi.cluster.errands import Errands
+from geomi.cluster.commands import Abort, Command, Rebuild, Resolve
+from geomi.cluster.errands import Errand, Errands
 from geomi.cluster.given import hosts_of
 from geomi.cluster.ledger import Ledger
 from geomi.cluster.pageids import ID_RANGE
@@ -45,6 +47,7 @@ from geomi.fetch.guard import Guard
 from geomi.fetch.request import Fetch
 from geomi.frontier import tables as frontier_tables
 from geomi.records import Capture, Spool
+from geomi.store import Store
 
 _RETRY_S = 5.0  # between tries of a batch while the disk is full or the store away
 _GRACE_S = 3.0  # what requests under way get when the agent is told to stop
@@ -55,6 +58,8 @@ _READ = frozenset(
     {"text/html", "application/xhtml+xml", "text/css", "text/xml", "application/xml", ""}
 )
 _READ_ENDS = ("/robots.txt", ".xml", ".xml.gz")
+
+Jobs = asyncio.Queue[Errand]
 
 
 class Shell:
@@ -102,7 +107,10 @@ class Shell:
             store=self._store, files=self._files, where=self._collection.archive_path,
             level=self._plan.level, now=time.time,
         )  # fmt: skip
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="store") as self._thread:
+        with (
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="store") as self._thread,
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="known") as self._beside,
+        ):
             uvloop.run(self._live())
         self._files.close()
         if self._failure is not None:
@@ -144,10 +152,12 @@ class Shell:
         )
         self._errands = Errands(
             agent=self._agent, plan=plan, store=self._store, ledger=self._ledger, now=self._now,
-            date=time.time,
+            date=time.time, reading=self._reading,
         )  # fmt: skip
-        self._jobs: asyncio.Queue[tuple[Callable[[], Any], Callable[[Any], None]]] = asyncio.Queue()
-        self._spawn(self._do_jobs())
+        self._jobs: Jobs = asyncio.Queue()
+        self._rebuilds: Jobs = asyncio.Queue()
+        self._spawn(self._do_jobs(self._jobs, self._thread))
+        self._spawn(self._do_jobs(self._rebuilds, self._beside))
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._ask_to_stop)
         self._watch_parent()
@@ -289,6 +299,8 @@ class Shell:
                 self._client.abort(ticket)
             case Resolve(host):
                 self._spawn(self._resolve(host))
+            case Rebuild():
+                self._rebuilds.put_nowait(self._errands.of(command))
             case _:
                 self._job(*self._errands.of(command))
 
@@ -296,14 +308,22 @@ class Shell:
         """Work for the store's thread; `then` is the event, back in the loop."""
         self._jobs.put_nowait((work, then))
 
-    async def _do_jobs(self) -> None:
+    @contextmanager
+    def _reading(self) -> Iterator[Store]:
+        store = self._collection.read_store(self._settings)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    async def _do_jobs(self, jobs: Jobs, thread: ThreadPoolExecutor) -> None:
         """One job after the other, in order. One that the disk or the store refuses is repeated:
         what comes after it must not overtake it."""
         while True:
-            work, then = await self._jobs.get()
+            work, then = await jobs.get()
             while True:
                 try:
-                    result = await self._loop.run_in_executor(self._thread, work)
+                    result = await self._loop.run_in_executor(thread, work)
                     break
                 except ResourceError as error:
                     self._complain(error)

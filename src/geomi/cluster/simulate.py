@@ -212,7 +212,7 @@ class Simulation:
         ledger = self._ledger()
         errands = Errands(
             agent=machine, plan=plan, store=self.store, ledger=ledger, now=lambda: self.now,
-            date=lambda: self.now,
+            date=lambda: self.now, reading=lambda: contextlib.nullcontext(self.store),
         )  # fmt: skip
         agent = SimAgent(name, incarnation, machine, ledger, errands)
         self.agents.append(agent)

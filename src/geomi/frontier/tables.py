@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from geomi.records import Wanted
 from geomi.states import Outcome
 from geomi.store import Store
@@ -174,13 +176,19 @@ def known_page(store: Store, page: int, *, rank: int) -> Known:
     return Known(*row)
 
 
-def hashes(store: Store, site_id: int, *, after: int, limit: int) -> list[tuple[int, int]]:
-    """(url_hash, page) of a site's pages, in order of the hash, for rebuilding its seen-filter."""
-    return store.all(
-        "SELECT url_hash, page FROM pages WHERE site_id = ? AND url_hash > ?"
-        " ORDER BY url_hash LIMIT ?",
+def hashes(store: Store, site_id: int, *, after: int, limit: int) -> list[int]:
+    """Hashes of a site's URLs, in order, for rebuilding its seen-filter.
+
+    One row, because sqlite3 lets go of the interpreter at each: 50,000 rows took 15 ms alone and
+    6.6 s beside a busy loop, one row with all of them 11 ms.
+    """
+    row = store.one(
+        "SELECT json_group_array(url_hash) FROM (SELECT url_hash FROM pages WHERE site_id = ?"
+        " AND url_hash > ? ORDER BY url_hash LIMIT ?)",
         (site_id, after, limit),
     )
+    assert row is not None
+    return msgspec.json.decode(row[0], type=list[int])
 
 
 NEW_PAGE = (

@@ -1,6 +1,7 @@
-"""A server that answers late, in a process of its own: it keeps as many connections open as come.
+"""A server in a process of its own that answers at once, or late: it waits on all connections.
 
-Every page links to others below `/new/` and to known ones, the same for each host.
+Every page links to others below `/new/` and to known ones, the same for each host. (nginx keeps a
+file open for each page: 20,000 are more than a process may have.)
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slow:
+class Answering:
     """What is known of the running server. `open_now` counts connections with a request."""
 
     port: int
@@ -26,20 +27,27 @@ class Slow:
     answered: Synchronized[int]
 
 
+_LINKED = 100  # known pages of a host that are linked to
+_CHANCE = random.Random(0)
+_TEXTS = [" ".join(f"word{_CHANCE.randrange(10_000)}" for _ in range(300)) for _ in range(64)]
+
+
 def page(number: int, *, new: int, known: int) -> bytes:
     """Page `number` of `new`: the next ones of a tree, random ones, and ten known ones."""
     chance = random.Random(number)
     links = [f"/new/{n}.html" for n in range(number * 4 + 1, number * 4 + 5) if n < new]
     links += [f"/new/{chance.randrange(new)}.html" for _ in range(16)]
     if known:
-        links += [f"/known/{chance.randrange(known)}.html" for _ in range(10)]
-    words = " ".join(f"word{chance.randrange(10_000)}" for _ in range(300))
+        # As many different ones however many are known: new links cost more than links met before.
+        step = max(1, known // _LINKED)
+        links += [f"/known/{step * chance.randrange(min(known, _LINKED))}.html" for _ in range(10)]
+    words = _TEXTS[number % len(_TEXTS)]
     anchors = "\n".join(f'<p><a href="{link}">{link}</a> {words[:40]}</p>' for link in links)
     return f"<html><head><title>Page {number}</title></head><body>{anchors}{words}</body>".encode()
 
 
 @contextmanager
-def answering(*, delay_s: float, new: int, known: int) -> Iterator[Slow]:
+def answering(*, delay_s: float, new: int, known: int) -> Iterator[Answering]:
     """The server while the context lasts. `new`, `known`: pages a host."""
     context = get_context("spawn")
     with socket.socket() as listening:
@@ -52,7 +60,7 @@ def answering(*, delay_s: float, new: int, known: int) -> Iterator[Slow]:
         )
         process.start()
         try:
-            yield Slow(
+            yield Answering(
                 port=listening.getsockname()[1], open_now=numbers[0], most_open=numbers[1],
                 answered=numbers[2],
             )  # fmt: skip
@@ -92,7 +100,10 @@ def _serve(
                 self.data = b""
                 open_now.value += 1
                 most_open.value = max(most_open.value, open_now.value)
-                asyncio.get_running_loop().call_later(delay_s, self.answer, body(path))
+                if delay_s:
+                    asyncio.get_running_loop().call_later(delay_s, self.answer, body(path))
+                else:
+                    self.answer(body(path))
 
         def answer(self, data: bytes) -> None:
             open_now.value -= 1
