@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from geomi.url import (
     Parts,
+    _suffixes,
     canonical,
     directory_of,
     domain_of,
@@ -468,3 +469,18 @@ SURTS = [
 def test_a_surt_is_the_key_that_pywb_looks_for(url: str, key: str) -> None:
     assert canonical(url) == url
     assert surt(url) == key
+
+
+def test_domains_are_those_of_the_whole_public_suffix_list() -> None:
+    """Compared with the library, but for the parents of wildcards, which no rule makes a suffix."""
+    from publicsuffixlist import PublicSuffixList
+
+    judge = PublicSuffixList()
+    rules = _suffixes()
+    assert len(rules) > 9_000
+    for rule in rules:
+        base = rule.removeprefix("!").removeprefix("*.")
+        for name in (f"a.{base}", f"b.a.{base}", f"c.b.a.{base}"):
+            assert domain_of(name) == (judge.privatesuffix(name) or name), rule
+    assert domain_of("a.b.example.unknown") == "example.unknown"
+    assert domain_of("wc.crm.dev") == "crm.dev"  # *.wc.crm.dev says nothing of it

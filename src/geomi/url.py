@@ -7,6 +7,7 @@ other functions here take canonical URLs and only cut strings; given other text 
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -17,7 +18,6 @@ import xxhash
 # The C calls under ada_url's Python layer: 1.1 us a join instead of 1.6 (ada_url.join_url) or 2.6
 # (ada_url.URL), measured with a documentation page's links on one 2-core machine.
 from ada_url.ada_adapter import ffi, lib  # type: ignore[attr-defined,unused-ignore]
-from publicsuffixlist import PublicSuffixList
 
 _parse = lib.ada_parse
 _parse_with_base = lib.ada_parse_with_base
@@ -134,9 +134,18 @@ def url_hash(url: str) -> int:
 
 
 @cache
-def _suffixes() -> PublicSuffixList:
-    # Reading the list takes some 30 ms, so only who asks for a domain pays.
-    return PublicSuffixList()
+def _suffixes() -> frozenset[str]:
+    """The rules of the public suffix list, `*.` and `!` included. Read in 8 ms (the library takes
+    30 to read them), so only who asks for a domain pays."""
+    import publicsuffixlist
+
+    data = pkgutil.get_data(publicsuffixlist.__name__, "public_suffix_list.dat")
+    assert data is not None
+    lines = data.decode("utf-8").split("\n")
+    rules = [line.split()[0] for line in lines if line and not line.startswith("//")]
+    return frozenset(
+        rule if rule.isascii() else rule.encode("idna").decode("ascii") for rule in rules
+    )
 
 
 @lru_cache(maxsize=65_536)
@@ -148,7 +157,16 @@ def domain_of(host: str) -> str:
     name = host.rstrip(".").lower()
     if ":" in name or not set(name.rpartition(".")[2]) - _DIGITS:
         return host
-    return _suffixes().privatesuffix(name) or name
+    rules = _suffixes()
+    domain, rest = "", name  # from the longest name down to the one label that is always a suffix
+    while "." in rest and rest not in rules:
+        above = rest.partition(".")[2]
+        if f"!{rest}" in rules:
+            return rest
+        if f"*.{above}" in rules:
+            break
+        domain, rest = rest, above
+    return domain or name
 
 
 def is_suffix(name: str) -> bool:
