@@ -63,11 +63,11 @@ crawl: .make/venv
 	@set -f; $(BIN)/geomi crawl "$$COLLECTION" $$SEEDS
 
 test: .make/dev
-	@bin/debian-packages nginx-light python3-doc postgresql-doc-15 wget
+	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 wget
 	@$(BIN)/python -m pytest -q -p no:cacheprovider
 
 test-long: .make/dev
-	@bin/debian-packages nginx-light python3-doc postgresql-doc-15 openjdk-17-doc wget
+	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 openjdk-17-doc wget
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -p no:cacheprovider -m long \
 	    --resume=".make/long-$(or $(SUITE),all)" $(if $(SUITE),-k "$(SUITE)")
 
@@ -86,7 +86,7 @@ docs: .make/venv
 	@$(BIN)/python tests/docs/pages.py
 
 bench: .make/venv $(if $(filter peers full,$(SUITE)),.make/bench)
-	@bin/debian-packages nginx-light python3-doc postgresql-doc-15 openjdk-17-doc wget wget2
+	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 openjdk-17-doc wget wget2
 	@$(BIN)/python $(if $(filter million,$(SUITE)),bench/million.py,bench/run.py \
 	    $(if $(SUITE),--suite "$(SUITE)")) $(if $(RUNS),--runs "$(RUNS)")
 

@@ -13,6 +13,7 @@ from geomi import url as urls
 from geomi.archive.names import sha1_b32
 from geomi.cluster import tables as cluster_tables
 from geomi.cluster.collection import Collection
+from geomi.frontier import counters
 from geomi.frontier import tables as frontier
 from geomi.history import tables as history
 from geomi.records import Reason
@@ -50,7 +51,7 @@ def _fill(store: Store, sites: Sequence[str], known: int, *, waiting: bool) -> N
     with store.transaction():
         run = cluster_tables.begin_run(store, "first", json.dumps({}), _WHEN)
         cluster_tables.set_run(store, run, "done", "", _WHEN + 1.0)
-        first = frontier.take_ids(store, "page", known)
+        first = counters.take_ids(store, "page", known)
     ids: list[tuple[int, int]] = []
     with store.transaction():
         for site in sites:

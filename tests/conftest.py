@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from geomi.store import POSTGRESQL, SQLITE, Store, open_store
+from postgres import Postgres, server
 from resume import Resume
 
 settings.register_profile(
@@ -34,6 +37,36 @@ def documents(request: pytest.FixtureRequest) -> Path:
     if not (folder / "index.html").exists():
         pytest.skip(f"Debian package {request.param} is not installed")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """One server for all tests that do it no harm; each takes a schema of its own."""
+    with server() as running:
+        yield running
+
+
+@pytest.fixture(params=[SQLITE, POSTGRESQL])
+def store_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty store of each kind in turn."""
+    if request.param == SQLITE:
+        return str(tmp_path / "s.db")
+    running: Postgres = request.getfixturevalue("postgres")
+    return running.schema()
+
+
+@pytest.fixture
+def connect(store_address: str) -> Iterator[Callable[..., Store]]:
+    """Makes a connection to the store; each is closed at the end."""
+    made: list[Store] = []
+
+    def new(*, readonly: bool = False) -> Store:
+        made.append(open_store(store_address, readonly=readonly))
+        return made[-1]
+
+    yield new
+    for store in made:
+        store.close()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,6 +14,7 @@ import pytest
 import geomi
 from geomi import flow
 from geomi.flow import PARTS, Role
+from geomi.store import Both
 
 ROOT = Path(geomi.__file__).parent
 
@@ -191,11 +192,12 @@ def test_the_map_says_what_the_first_lines_say(part: flow.Part) -> None:
 
 def test_the_map_names_the_tables_that_each_part_keeps() -> None:
     for part in PARTS:
-        schema: tuple[str, ...] = ()
+        schema: tuple[str | Both, ...] = ()
         if f"{part.name}.tables" in modules():
             tables = importlib.import_module(f"geomi.{part.name}.tables")
-            schema = tables.SCHEMA_1
-        names = [sentence.split()[2] for sentence in schema if sentence.startswith("CREATE TABLE")]
+            schema = (*tables.SCHEMA_1, *([tables.HELM] if part.name == "cluster" else []))
+        texts = [one if isinstance(one, str) else one.sqlite or one.postgresql for one in schema]
+        names = [text.split()[2] for text in texts if text.startswith("CREATE TABLE")]
         assert sorted(names) == sorted(part.tables), part.name
 
 

@@ -14,6 +14,11 @@ def now() -> float:
     return time.time()
 
 
+def pause(seconds: float) -> None:
+    """Lets time pass."""
+    time.sleep(seconds)
+
+
 def boottime() -> float:
     """Seconds since the machine started, sleep included. Never goes back; no date."""
     return time.clock_gettime(_COUNTING)
@@ -35,6 +40,37 @@ class SystemClock:
 
     def boottime(self) -> float:
         return boottime()
+
+
+class FollowingClock:
+    """Shows another clock's time: goes at its own pace from a date that was heard, never jumps,
+    never goes back, and comes nearer by at most a hundredth of the time that passes.
+
+    For agents on many machines, whose store has the time that counts.
+    """
+
+    _PACE = 0.01
+    _SOON_S = 10.0  # what it lags or leads is made up in this time, where the pace allows
+    _SLOW_S = 0.5  # an answer that took longer says too little
+
+    def __init__(self, date: float) -> None:
+        # (date and counter at the last correction, pace): replaced as a whole, for other threads.
+        self._state = (date, boottime(), 1.0)
+
+    def now(self) -> float:
+        date, booted, pace = self._state
+        return date + (boottime() - booted) * pace
+
+    def heard(self, date: float, *, before: float) -> None:
+        """The other clock answered a question asked at `before` (of boottime)."""
+        after = boottime()
+        if after - before > self._SLOW_S:
+            return
+        seen_date, booted, pace = self._state
+        mine = seen_date + (after - booted) * pace
+        lag = date + (after - before) / 2 - mine
+        change = max(-self._PACE, min(self._PACE, lag / self._SOON_S))
+        self._state = (mine, after, 1.0 + change)
 
 
 class JumpingClock:

@@ -5,6 +5,7 @@ GeomiError
 ├── RemoteError     a site broke a rule: count it, go on
 ├── OperatorError   a command or a setting is wrong: say it once, exit 2
 └── ResourceError   disk, database or network around us: wait, retry
+    └── ConflictError   two writers met: do it again at once
 
 A message says what was seen, what was wanted, and where.
 """
@@ -30,3 +31,7 @@ class OperatorError(GeomiError):
 
 class ResourceError(GeomiError):
     """The disk, database or network around us failed; the work can go on later."""
+
+
+class ConflictError(ResourceError):
+    """Two writers of the store got in each other's way and this one gave way; do it again now."""

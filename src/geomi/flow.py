@@ -72,7 +72,7 @@ PARTS = (
         " UTC seconds.",
     ),
     Part(
-        name="store", role=Role.STORE, shell=("sqlite",),
+        name="store", role=Role.STORE, shell=("postgres", "sqlite"),
         does="The store: one database a collection, asked in SQL that SQLite and PostgreSQL"
         " understand.",
     ),
@@ -135,9 +135,9 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "collection", "drive", "forked", "given", "ledger", "local", "on_ray",
-               "recover", "shell", "vault", "verify_archive"),
-        tables=("meta", "runs", "agents"),
+        shell=("admit", "collection", "drive", "forked", "given", "helm", "ledger", "local",
+               "on_ray", "recover", "shell", "vault", "verify_archive"),
+        tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",
     ),
@@ -154,6 +154,7 @@ LIBRARIES = {
     "chardetng_py": ("extract.guess",),
     "isal": ("archive.record", "archive.source", "extract.unpack"),
     "maxminddb": ("seeds.countries",),
+    "psycopg": ("store.postgres",),
     "publicsuffixlist": ("url",),
     "pycurl": ("fetch.client",),
     "ray": ("cluster.on_ray",),

@@ -168,7 +168,9 @@ def _collect() -> dict[str, Key]:
             full="store",
             type=str,
             default="",
-            meaning="Where the state is kept: empty for SQLite in the collection, or `postgresql://…`",
+            meaning="Where the state is kept: empty for SQLite in the collection, or"
+            " `postgresql://user@host/database?schema=name`; a password is written"
+            " `user:env:NAME@` or `user:file:PATH@`",
             per_site=False,
         )
     }
@@ -201,8 +203,13 @@ def _control_characters(value: Any) -> str | None:
     return next((text for text in texts if not text.isprintable()), None)
 
 
+_ADDRESS = re.compile(r"postgresql://(?:[^@:]*(?P<password>:[^@]*)?@)?[^@]*")
+
+
 def _store(value: str) -> str | None:
-    return None if value == "" or value.startswith("postgresql://") else value
+    if value == "" or _ADDRESS.fullmatch(value):
+        return None
+    return re.sub("//.*@", "//…@", value)  # whatever stands there, it is not repeated
 
 
 def _expressions(value: tuple[str, ...]) -> str | None:
@@ -292,6 +299,9 @@ def is_bare_secret(full: str, value: Any) -> bool:
             name.strip().lower() in SECRET_HEADERS and not is_reference(text.strip())
             for name, _, text in pairs
         )
+    if full == "store":
+        found = _ADDRESS.fullmatch(value)
+        return bool(found and found["password"] and not is_reference(found["password"][1:]))
     if full not in SECRET or not value or is_reference(value):
         return False
     return full != "access.proxy" or "@" in value

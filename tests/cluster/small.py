@@ -19,9 +19,10 @@ from geomi.cluster.plan import plan_of
 from geomi.cluster.settle import Settler
 from geomi.cluster.wishes import Wishes
 from geomi.extract import Extractor
+from geomi.frontier.counters import take_ids
 from geomi.frontier.queue import FIRST
 from geomi.frontier.seen import SeenFilter
-from geomi.frontier.tables import Known, take_ids
+from geomi.frontier.tables import Known
 from geomi.records import Capture
 from geomi.seeds.lists import Seed
 from geomi.states import Outcome

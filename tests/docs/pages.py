@@ -118,15 +118,14 @@ def moves() -> str:
 
 
 def tables() -> dict[str, str]:
-    """Each table's columns with the comments of the schema."""
-    from importlib import import_module
+    """Each table's columns with the comments of the schema, as the last migration has them."""
+    from geomi.cluster.tables import MIGRATIONS
 
     found = {}
-    for part in flow.PARTS:
-        if part.tables:
-            for sentence in import_module(f"geomi.{part.name}.tables").SCHEMA_1:
-                if sentence.startswith("CREATE TABLE"):
-                    found[sentence.split()[2]] = _columns(sentence)
+    for sentence in (one for step in MIGRATIONS for one in step):
+        text = sentence if isinstance(sentence, str) else sentence.sqlite or sentence.postgresql
+        if text.startswith("CREATE TABLE"):
+            found[text.split()[2]] = _columns(text)
     return found
 
 

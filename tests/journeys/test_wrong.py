@@ -44,7 +44,7 @@ def everything_in(folder: Path) -> dict[str, bytes]:
         (("--seeds", "empty.txt"), "no seed in it"),
         (("--seeds", "http://a.example/sitemap.xml"), "a file is wanted; fetch it first"),
         ((_URL, "--set", 'archive.directories=["/proc/none"]'), "archive.directories"),
-        ((_URL, "--set", 'store="postgresql://db/x"'), "SQLite"),
+        ((_URL, "--set", 'store="postgresql://127.0.0.1:9/x"'), "Connection refused"),
         ((_URL, "--set", 'dns.hosts="/nowhere/hosts"'), "/nowhere/hosts"),
     ],
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from geomi.store import Store
+from geomi.store import Both, Store
 
 SCHEMA_1 = (
     """CREATE TABLE files (
@@ -37,11 +37,18 @@ SCHEMA_1 = (
 )
 
 
-def committed(store: Store, file: int, length: int) -> None:
+#: A number that no visit of the past has, and every visit of a file opened now is beyond.
+_NEXT_VISIT = Both(
+    "(SELECT coalesce(max(visit), 0) + 1 FROM visits)", "nextval('visits_visit_seq')"
+)
+
+
+def committed(store: Store, file: int, length: int, *, last_visit: int) -> None:
+    """What a batch vouches for; `last_visit` is its last, 0 if it has none."""
     store.run(
         "UPDATE files SET committed = ?,"
-        " last_visit = (SELECT coalesce(max(visit), 0) FROM visits) WHERE file = ?",
-        (length, file),
+        " last_visit = CASE WHEN last_visit < ? THEN ? ELSE last_visit END WHERE file = ?",
+        (length, last_visit, last_visit, file),
     )
 
 
@@ -60,7 +67,7 @@ def opened(
     store.run(
         "INSERT INTO files (file, root, directory, name, agent, incarnation, committed,"
         " first_visit, last_visit, state, created) VALUES (?, ?, ?, ?, ?, ?, 0,"
-        " (SELECT coalesce(max(visit), 0) + 1 FROM visits), 0, 'open', ?)"
+        f" {_NEXT_VISIT.of(store)}, 0, 'open', ?)"
         " ON CONFLICT (file) DO NOTHING",
         (file, root, directory, name, agent, incarnation, now),
     )

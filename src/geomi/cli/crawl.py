@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +19,9 @@ from geomi.cluster.drive import Drive, Ending
 from geomi.cluster.engines import engine_of
 from geomi.cluster.given import must_be_there
 from geomi.errors import OperatorError
+from geomi.keys import is_bare_secret
 from geomi.seeds.lists import Seed, given_seeds, read_seeds
+from geomi.store.address import named
 
 #: Options that belong to one crawl command, not to the collection.
 _PASSING = frozenset({
@@ -37,12 +40,22 @@ def init(
     sets: Annotated[
         list[str] | None, typer.Option("--set", help="Setting as table.key=value; repeatable.")
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            help="PostgreSQL: postgresql://user@host/database, perhaps with ?schema=NAME."
+        ),
+    ] = None,
 ) -> None:
-    """Make an empty collection with a commented geomi.toml."""
+    """Make an empty collection with a commented geomi.toml, and its tables in PostgreSQL."""
     from geomi import config
 
-    settings = config.load(Path(os.devnull), sets or [])
-    Collection(collection).create(_from_sets(settings, sets or []), settings.site)
+    place = Collection(collection)
+    given = _with_store(place, config.load(Path(os.devnull), sets or [], options={"store": store}))
+    settings = config.load(Path(os.devnull), sets or [], options=given)
+    if given and not place.exists:
+        must_be_there(place, settings)
+    place.create(_from_sets(settings, sets or []) | given, settings.site, settings=settings)
     typer.echo(f"{collection}: made; edit {collection}/geomi.toml, then: geomi crawl {collection}")
 
 
@@ -88,6 +101,13 @@ def crawl(
     address: Annotated[
         str | None, typer.Option(help="The Ray cluster, HOST:PORT; default: this machine's.")
     ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Where another crawl goes on, begin when it has ended.")
+    ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option("--take-over", help="PostgreSQL: end another crawl of it, wherever it runs."),
+    ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Visit all known pages once more, as a new run.")
     ] = False,
@@ -128,21 +148,27 @@ def crawl(
             raise OperatorError(
                 f"{collection}: a new collection needs a seed: a URL, or --seeds FILE"
             )
+        shared = _with_store(place, settings)
+        settings = place.settings(sets or [], given | shared)
         must_be_there(place, settings)
         kept = _from_sets(settings, sets or [])
         kept |= {name: value for name, value in given.items() if name not in _PASSING}
-        place.create(kept, settings.site)
+        place.create(kept | shared, settings.site, settings=settings)
+        settings = place.settings(sets or [], given | shared)
     else:
         settings = _as_last(place, sets or [], given)
     must_be_there(place, settings)
     kept_options = {name: value for name, value in given.items() if name not in _PASSING}
     with engine_of(settings) as carrier, ExitStack() as held:
-        held.callback(place.coordinate().release)
+        helm = place.coordinate(settings, wait=wait, take_over=take_over, tell=_say)
+        held.callback(helm.release)
         store = held.enter_context(closing(place.open_store(settings)))
+        store.fence = helm.fence
         progress = held.enter_context(Progress(store, settings, is_quiet=as_json))
         drive = Drive(
-            place, settings, store, engine=carrier, told=progress.told, warn=progress.warn
-        )
+            place, settings, store, engine=carrier, check=helm.check, told=progress.told,
+            warn=progress.warn,
+        )  # fmt: skip
         ending = drive.crawl(
             found, again=again, options={"sets": sets or [], "options": kept_options}
         )
@@ -156,11 +182,28 @@ def crawl(
     return 1 if ending.why else 0
 
 
+def _say(text: str) -> None:
+    print(f"geomi: {text}", file=sys.stderr, flush=True)
+
+
+def _with_store(place: Collection, settings: Any) -> dict[str, Any]:
+    """The store to write into a new geomi.toml: its address, with a schema."""
+    if not settings.store:
+        return {}
+    if is_bare_secret("store", settings.store):
+        raise OperatorError("store: a password would be seen by all; write user:env:NAME@host")
+    return {"store": named(settings.store, place.path.absolute().name)}
+
+
 def _as_last(place: Collection, sets: list[str], given: dict[str, Any]) -> Any:
     """Settings of a collection: an unfinished run keeps the options it was begun with."""
     from geomi.cluster import tables
 
     settings = place.settings(sets, given)
+    if settings.store != place.settings().store:
+        raise OperatorError(
+            f"{place.path}: its store is another; geomi store move takes it elsewhere"
+        )
     if (
         "://" not in place.store_address(settings)
         and not Path(place.store_address(settings)).is_file()

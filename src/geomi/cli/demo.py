@@ -35,6 +35,7 @@ def demo(
     """Crawl the embedded sample web and show what was found. Needs no network."""
     from geomi.cluster.collection import Collection
     from geomi.cluster.verify import verify
+    from geomi.frontier.counters import counter
     from geomi.world import Params, reachable, serve
     from geomi.world.features import PROMPT
 
@@ -61,7 +62,7 @@ def demo(
                     " ORDER BY 2 DESC LIMIT 6"
                 )
             ),
-            "bytes": _number(store, "SELECT value FROM counters WHERE name = 'bytes'"),
+            "bytes": counter(store, "bytes"),
             "stored_bytes": _number(store, "SELECT sum(committed) FROM files"),
             "reachable": len(wanted),
             "as_reachable": got == {url: one.outcome for url, one in wanted.items()},
@@ -104,7 +105,7 @@ def _crawl(collection: Path, running: Any, *, is_quiet: bool) -> None:
     settings = place.settings(list(_MANNERS), given)
     place.create(given)
     (collection / ".demo").touch()
-    lock = place.coordinate()
+    lock = place.coordinate(settings)
     store = place.open_store(settings)
     try:
         with Progress(store, settings, is_quiet=is_quiet) as progress:

@@ -14,7 +14,7 @@ import typer
 from geomi import config
 from geomi import url as urls
 from geomi.cli.output import print_json_line, print_line, table
-from geomi.cluster.batch import known_sites
+from geomi.cluster.admitted import known_sites
 from geomi.cluster.collection import Collection
 from geomi.cluster.plan import admission, site_rules
 from geomi.config import Settings

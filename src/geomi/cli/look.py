@@ -5,7 +5,6 @@ Imports are inside functions: `status` answers within 0.2 s, Python's start incl
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,7 +63,7 @@ def opened(path: Path) -> Iterator[tuple[Collection, Settings, Store]]:
 def status(collection: CollectionPath, as_json: AsJson = False) -> int:
     """How far the crawl is: pages, visits, agents, and what waits."""
     with opened(collection) as (_, settings, store):
-        facts = standing_facts(store, settings, now=time.time())
+        facts = standing_facts(store, settings, now=store.now())
     if as_json:
         output.print_json_line(facts)
     else:
@@ -79,7 +78,8 @@ def standing_facts(store: Store, settings: Settings, *, now: float) -> dict[str,
 
     at = standing(store, patience_s=settings.crawl.patience, now=now)
     files = store.one(
-        "SELECT count(*), coalesce(sum(state = 'open'), 0), coalesce(sum(committed), 0) FROM files"
+        "SELECT count(*), count(*) FILTER (WHERE state = 'open'), coalesce(sum(committed), 0)"
+        " FROM files"
     ) or (0, 0, 0)
     seeds = store.one("SELECT count(*) FROM seeds") or (0,)
     is_bloom = settings.crawl.seen == "bloom"
@@ -223,7 +223,7 @@ def story(
     from geomi.cluster.story import story as story_of
 
     with opened(collection) as (_, settings, store):
-        told = story_of(store, url, settings=settings, now=time.time())
+        told = story_of(store, url, settings=settings, now=store.now())
     if as_json:
         output.print_json_line({
             "url": told.url, "known": told.is_known, "outcome": told.outcome or None,

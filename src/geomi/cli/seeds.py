@@ -13,9 +13,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from geomi import clock
 from geomi.cli.output import human_seconds, print_json_line, print_line, table
 from geomi.cli.problems import tell_problems
-from geomi.clock import SystemClock
 from geomi.cluster.collection import Collection
 from geomi.errors import OperatorError
 from geomi.seeds import tables
@@ -93,10 +93,11 @@ def add(
 
     store = place.open_store(settings)
     try:
-        new = Coordinator(store, settings).add_seeds(
-            [replace(seed, labels={**seed.labels, **extra}) for seed in seeds],
-            now=SystemClock().now(),
+        coordinator = Coordinator(store, settings)
+        new = coordinator.add_seeds(
+            [replace(seed, labels={**seed.labels, **extra}) for seed in seeds], now=store.now()
         )
+        coordinator.await_latecomers(clock.pause)
     finally:
         store.close()
     tell_problems(problems)

@@ -192,6 +192,10 @@ class Agent:
         self._arrivals.leased(event, now=now)
         self.wake(now)
 
+    def strange(self, site_ids: Iterable[int]) -> set[int]:
+        """Those of these sites that we hold no context for."""
+        return set(site_ids) - self._held.by_id.keys()
+
     def renewed(self, site_ids: Iterable[int], *, asked: float, now: float) -> None:
         """The leases that are still ours; the others are lost."""
         still = set(site_ids)

@@ -13,29 +13,19 @@ from msgspec import Struct, field
 
 from geomi.archive import tables as archive_tables
 from geomi.archive.writer import FileWrite
+from geomi.cluster.admitted import OUTSIDE, known_sites
 from geomi.cluster.found import NewPage, found_nearer, page_row, revive
+from geomi.cluster.givenup import REFUSED, give_up_site, refused_as
+from geomi.frontier import counters
 from geomi.frontier import tables as frontier_tables
 from geomi.frontier.tables import Known
 from geomi.history import tables as history_tables
 from geomi.records import PASSES_SEEN
 from geomi.seeds import tables as seeds_tables
-from geomi.states import Outcome
-from geomi.store import Store
+from geomi.store import SQLITE, Both, Store
 
 # Places in a row of `visits` (history.tables.PUT_VISIT).
 SITE, EPOCH, SIZE, FILE, OFFSET, LENGTH, BATCH = 1, 6, 15, 17, 18, 19, 22
-
-
-_REFUSED = frozenset({Outcome.SKIP, Outcome.DENY})
-
-
-def refused_as(why: str) -> str:
-    """The counter of pages that were refused: `trap:depth` -> `refused.trap_depth`.
-
-    Of others what stands behind the colon is a number, or one of many words.
-    """
-    name, _, more = why.partition(":")
-    return f"refused.trap_{more}" if name == "trap" else f"refused.{name}"
 
 
 class Stored(Struct):
@@ -86,6 +76,9 @@ class Batch(Struct, kw_only=True):
     spools: list[str] = []
     payload_bytes: int = 0
     counts: Counter[str] = field(default_factory=Counter)
+    # a commit of it that was not answered: its number, and what the store made of it
+    tried: tuple[int, Committed] | None = None
+    spooled: tuple[tuple[int, int], ...] = ()  # (file, bytes) of spooled parts, once written
 
     @property
     def is_empty(self) -> bool:
@@ -130,17 +123,20 @@ class Committed(Struct, frozen=True, kw_only=True):
 
 
 def commit(store: Store, batch: Batch, *, now: float, lengths: dict[int, int]) -> Committed:
-    """Writes a batch, all or nothing but for refused sites. `lengths`: files as appended."""
+    """Writes a batch, all or nothing but for refused sites. `lengths`: files as appended.
+
+    Whatever else wants the sites meanwhile waits, or comes to a younger epoch. After a
+    ResourceError ask `answered` before it is called again.
+    """
     with store.transaction():
         refused = _refused(store, batch)
         visits = [row for row in batch.visits if row[SITE] not in refused]
         number = history_tables.open_batch(store, batch.agent, batch.incarnation, now)
         for row in visits:
             row[BATCH] = number
-        store.many(history_tables.PUT_VISIT, visits)
-        history_tables.close_batch(store, number, len(visits))
+        last = history_tables.put_visits(store, number, visits)
         for file, length in lengths.items():
-            archive_tables.committed(store, file, length)
+            archive_tables.committed(store, file, length, last_visit=last)
         if refused:
             _keep_orphans(store, batch, refused)
         counts: Counter[str] = Counter(batch.counts)
@@ -161,27 +157,51 @@ def commit(store: Store, batch: Batch, *, now: float, lengths: dict[int, int]) -
         _parties(store, batch, refused, parties, now)
         store.many(
             "UPDATE sites SET waiting = waiting + ? WHERE site_id = ?",
-            [(delta, site) for site, delta in waiting.items() if delta],
+            [(delta, site) for site, delta in sorted(waiting.items()) if delta],
         )
         store.many(
             "UPDATE sites SET address = ?, failures = ? WHERE site_id = ?",
             [(a, f, site) for site, (a, f) in batch.site_facts.items() if site not in refused],
         )
         counts["pages.pending"] += sum(waiting.values())
-        frontier_tables.count(store, counts.items())
-    return Committed(refused=frozenset(refused), inserted=tuple(inserted), nearer=tuple(nearer))
+        counters.count(store, counts.items(), writer=batch.agent)
+        committed = Committed(
+            refused=frozenset(refused), inserted=tuple(inserted), nearer=tuple(nearer)
+        )
+        batch.tried = (number, committed)
+    return committed
+
+
+def answered(store: Store, batch: Batch) -> Committed | None:
+    """What became of a commit whose answer was lost, if it was committed all the same."""
+    if batch.tried is None:
+        return None
+    number, committed = batch.tried
+    with store.transaction():
+        _refused(store, batch)  # waits for the rows: that commit has ended, one way or the other
+        if history_tables.is_committed(store, number, batch.agent, batch.incarnation):
+            return committed
+    return None
+
+
+#: Who holds the lease of some sites. The answer stays true until the transaction ends: SQLite has
+#: its one writer, PostgreSQL locks the rows, in the order of their keys.
+_HOLDERS = Both(
+    "SELECT site_id, epoch, holder FROM sites WHERE site_id IN ({marks})",
+    "SELECT site_id, epoch, holder FROM sites WHERE site_id IN ({marks})"
+    " ORDER BY site_id FOR NO KEY UPDATE",
+)
 
 
 def _refused(store: Store, batch: Batch) -> set[int]:
-    """Sites whose lease is no longer this agent's. The write lock is held: it stays true."""
+    """Sites whose lease is no longer this agent's."""
     refused = set(batch.epochs)
-    ids = list(batch.epochs)
+    ids = sorted(batch.epochs)
+    sentence = _HOLDERS.of(store)
     for start in range(0, len(ids), 500):
         some = ids[start : start + 500]
         marks = ",".join("?" * len(some))
-        for site_id, epoch, holder in store.all(
-            f"SELECT site_id, epoch, holder FROM sites WHERE site_id IN ({marks})", some
-        ):
+        for site_id, epoch, holder in store.all(sentence.format(marks=marks), some):
             if epoch == batch.epochs[site_id] and holder == batch.holder:
                 refused.discard(site_id)
     return refused
@@ -206,7 +226,7 @@ def _settle(
     for _, before, after, params in settled:
         counts["outcome." + before] -= 1
         counts["outcome." + after] += 1
-        if after in _REFUSED:
+        if after in REFUSED:
             counts[refused_as(params[2])] += 1
     store.many(
         frontier_tables.STORE_PAGE,
@@ -243,11 +263,11 @@ def _insert(
     store.many(frontier_tables.NEW_PAGE, [page_row(n) for n in sure])
     fresh: list[NewPage] = []
     there: list[NewPage] = []
-    for new in batch.new:
-        if not new.is_maybe or new.site_id in refused:
-            continue
-        row = (*page_row(new), new.site_id, new.url_hash, new.known.url)
-        if store.run(frontier_tables.MAYBE_PAGE, row):
+    maybes = [n for n in batch.new if n.is_maybe and n.site_id not in refused]
+    for new, is_new in zip(
+        maybes, frontier_tables.put_maybes(store, [page_row(n) for n in maybes]), strict=True
+    ):
+        if is_new:
             sure.append(new)
             if not new.why:
                 fresh.append(new)
@@ -256,7 +276,10 @@ def _insert(
     _wait(store, sure)
     nearer: list[NewPage] = []
     revived: dict[int, NewPage] = {}  # by page: two notices of one page are one wish
-    for new in there:
+    changeable = frontier_tables.changeable(store, [page_row(n) for n in there])
+    for new, may_change in zip(there, changeable, strict=True):
+        if not (may_change or new.known.reason & PASSES_SEEN):
+            continue
         moved = None
         if new.may_be_nearer:
             moved = found_nearer(store, new, is_settled=batch.settles)
@@ -298,43 +321,12 @@ def _give_up(
             counts["pages.pending"] += waiting.pop(site_id, 0)
 
 
-def give_up_site(
-    store: Store, site_id: int, outcome: str, why: str, run: int, counts: Counter[str],
-    *, prefix: str = "",
-) -> None:  # fmt: skip
-    """All that waits at a site, under a prefix, takes one state and waits no longer."""
-    which = (
-        "page IN (SELECT w.page FROM pending w JOIN pages p ON p.page = w.page"
-        " WHERE w.site_id = ? AND substr(p.url, 1, ?) = ?)"
-    )
-    params = (site_id, len(prefix), prefix)
-    for before, number in store.all(
-        f"SELECT outcome, count(*) FROM pages WHERE {which} GROUP BY outcome", params
-    ):
-        counts["outcome." + before] -= number
-        counts["outcome." + outcome] += number
-        if outcome in _REFUSED:
-            counts[refused_as(why)] += number
-    store.run(
-        f"UPDATE pages SET outcome = ?, why = ?, run = ?, fails = fails + 1 WHERE {which}",
-        (outcome, why, run, *params),
-    )
-    store.run(
-        f"UPDATE seeds SET outcome = ? WHERE url IN (SELECT url FROM pages WHERE {which})",
-        (outcome, *params),
-    )
-    counts["pages.pending"] -= store.run(
-        f"DELETE FROM pending WHERE site_id = ? AND {which}", (site_id, *params)
-    )
-    # What the batch itself put there is counted by its caller: set, do not add.
-    frontier_tables.refresh_waiting(store, [site_id])
-
-
 def _outside(store: Store, batch: Batch, refused: set[int], counts: Counter[str]) -> None:
     """Links to other sites: to the inbox of an admitted one, else remembered as candidates."""
     rows = [row for row in batch.outside if row[0] not in refused]
     if not rows:
         return
+    store.enter(OUTSIDE)  # a site admitted from here on looks again when this has ended
     admitted = known_sites(store, {row[1][2] for row in rows})
     inbox, outside = [], []
     for _, params, hops, admit in rows:
@@ -344,21 +336,10 @@ def _outside(store: Store, batch: Batch, refused: set[int], counts: Counter[str]
         else:
             outside.append(params)
     store.many(frontier_tables.PUT_INBOX, inbox)
+    if store.dialect != SQLITE:  # one order for all who write there
+        outside.sort(key=lambda row: row[:2])
     store.many(seeds_tables.PUT_OUTSIDE, outside)
     counts["inbox.put"] += len(inbox)
-
-
-def known_sites(store: Store, sites: Iterable[str]) -> set[str]:
-    """Those of `sites` that are admitted."""
-    names = list(sites)
-    found: set[str] = set()
-    for start in range(0, len(names), 500):
-        some = names[start : start + 500]
-        marks = ",".join("?" * len(some))
-        found.update(
-            row[0] for row in store.all(f"SELECT site FROM sites WHERE site IN ({marks})", some)
-        )
-    return found
 
 
 def _parties(
@@ -375,7 +356,7 @@ def _parties(
         "UPDATE seeds SET page = ?, outcome = ?, digest = ? WHERE seed = ?",
         [
             (page, outcome, digest, seed)
-            for seed, (page, outcome, digest) in batch.seeds.items()
+            for seed, (page, outcome, digest) in sorted(batch.seeds.items())
             if page not in lost
         ],
     )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from geomi import config
 from geomi.archive.files import Lock
+from geomi.cluster.helm import FileHelm, Helm, StoreHelm, take
 from geomi.cluster.tables import MIGRATIONS
 from geomi.config import FILE_NAME, Settings
 from geomi.errors import OperatorError
 from geomi.sheet import default_toml
-from geomi.store import Store, open_store
+from geomi.store import SQLITE, Store, open_store
 from geomi.store.migrate import check_version, migrate, version_of
 
 DATABASE = "geomi.db"
@@ -39,20 +40,32 @@ class Collection:
         self,
         given: Mapping[str, Any] | None = None,
         sites: Mapping[str, Mapping[str, Any]] | None = None,
+        *,
+        settings: Settings | None = None,
     ) -> None:
         """Makes the directory and its geomi.toml; `given` are settings to write into it, `sites`
-        those of single sites."""
+        those of single sites. With `settings` the tables too, where others share the store; what
+        was made goes again if that fails."""
         if self.path.exists() and not self.path.is_dir():
             raise OperatorError(f"{self.path}: not a directory")
         if self.exists:
             raise OperatorError(f"{self.path}: there is a collection already")
         if self.path.is_dir() and any(self.path.iterdir()):
             raise OperatorError(f"{self.path}: the directory is not empty, and no collection")
+        is_new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / FILE_NAME).write_text(default_toml(given, sites), encoding="utf-8")
         except OSError as error:
             raise OperatorError(f"{self.path}: {error.strerror or error}") from error
+        if settings is not None and "://" in self.store_address(settings):
+            try:
+                self.open_store(settings).close()
+            except BaseException:
+                (self.path / FILE_NAME).unlink()
+                if is_new:
+                    self.path.rmdir()
+                raise
 
     def settings(
         self, sets: Sequence[str] = (), options: Mapping[str, Any] | None = None
@@ -62,21 +75,32 @@ class Collection:
     def store_address(self, settings: Settings) -> str:
         return settings.store or str(self.path / DATABASE)
 
-    def open_store(self, settings: Settings) -> Store:
-        """For writing; brings the schema up to date."""
-        store = open_store(self.store_address(settings))
-        migrate(store, MIGRATIONS, where=str(self.path))
+    def open_store(self, settings: Settings, *, patient: bool = False) -> Store:
+        """For writing; brings the schema up to date. The patient wait for a server that is away."""
+        store = open_store(self.store_address(settings), folder=str(self.path), patient=patient)
+        try:
+            migrate(store, MIGRATIONS, where=str(self.path))
+        except BaseException:
+            store.close()
+            raise
         return store
 
-    def read_store(self, settings: Settings | None = None) -> Store:
+    def read_store(self, settings: Settings | None = None, *, patient: bool = False) -> Store:
         """For reading. Never refused while a crawl is running."""
         self.must_exist()
         address = self.store_address(settings or self.settings())
         if "://" not in address and not Path(address).is_file():
             raise OperatorError(f"{self.path}: nothing was crawled yet (no {DATABASE})")
-        store = open_store(address, readonly=True)
-        check_version(version_of(store), len(MIGRATIONS), str(self.path))
-        if version_of(store) < len(MIGRATIONS):
+        store = open_store(address, readonly=True, folder=str(self.path), patient=patient)
+        try:
+            have = version_of(store)
+            check_version(have, len(MIGRATIONS), str(self.path))
+            if not have and store.dialect != SQLITE:
+                raise OperatorError(f"{self.path}: nothing was crawled yet (its store is empty)")
+        except BaseException:
+            store.close()
+            raise
+        if have < len(MIGRATIONS):
             store.close()
             return self.open_store(settings or self.settings())
         return store
@@ -98,18 +122,22 @@ class Collection:
         locks.mkdir(exist_ok=True)
         return str(locks / name)
 
-    def coordinate(self) -> Lock:
-        """The lock of the one coordinator; OperatorError names the one that has it."""
-        try:
-            lock = Lock(self.lock_path("coordinator"))
-            is_ours = lock.take()
-        except OSError as error:
-            raise OperatorError(
-                f"{self.path}: cannot be written: {error.strerror or error}"
-            ) from error
-        if not is_ours:
-            raise OperatorError(
-                f"{self.path}: another geomi works on it ({lock.read_note() or 'unknown'})"
-            )
-        lock.note(f"process {os.getpid()} on {os.uname().nodename}")
-        return lock
+    def coordinate(
+        self,
+        settings: Settings,
+        *,
+        wait: bool = False,
+        take_over: bool = False,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> Helm:
+        """The right to be the one coordinator; OperatorError names the one that has it."""
+        if "://" in self.store_address(settings):
+            found: Helm = StoreHelm(lambda: self.open_store(settings))
+        else:
+            try:
+                found = FileHelm(Lock(self.lock_path("coordinator")))
+            except OSError as error:
+                raise OperatorError(
+                    f"{self.path}: cannot be written: {error.strerror or error}"
+                ) from error
+        return take(found, str(self.path), wait=wait, take_over=take_over, tell=tell)

@@ -8,28 +8,33 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from geomi import url as urls
 from geomi.cluster import tables as cluster_tables
-from geomi.cluster.batch import known_sites
+from geomi.cluster.admitted import Latecomers, move_outside
 from geomi.cluster.context import SiteRules
-from geomi.cluster.found import NewPage, found_nearer, page_row, revive
-from geomi.cluster.plan import admission, site_rules
+from geomi.cluster.plan import admission
+from geomi.cluster.post import Post, rules_with_prefixes
 from geomi.cluster.standing import Standing, standing
 from geomi.config import Settings
 from geomi.errors import OperatorError
-from geomi.frontier import retry, tables
-from geomi.frontier.scope import Admission, prefix_of
-from geomi.frontier.tables import Known
+from geomi.frontier import counters, tables
+from geomi.frontier.scope import Admission
 from geomi.history import tables as history_tables
-from geomi.records import PASSES_SEEN, Reason, Wanted
+from geomi.records import Reason, Wanted
 from geomi.seeds import tables as seeds_tables
 from geomi.seeds.lists import Seed
-from geomi.store import Store
+from geomi.store import Both, Store
 
-LETTERS_A_STEP = 5_000
 OUTSIDE_A_STEP = 200
+_ENDED = "holder <> '' AND lease_until <= ?"
+#: Who is writing or renewing this moment is looked at again in the next round: nobody waits.
+_EXPIRE = Both(
+    f"UPDATE sites SET holder = '', lease_until = 0 WHERE {_ENDED}",
+    "UPDATE sites SET holder = '', lease_until = 0 WHERE site_id IN"
+    f" (SELECT site_id FROM sites WHERE {_ENDED} FOR NO KEY UPDATE SKIP LOCKED)",
+)
 
 
 class Coordinator:
@@ -39,6 +44,8 @@ class Coordinator:
         self._store = store
         self._settings = settings
         self._admission: Admission = admission(settings, store)
+        self._latecomers = Latecomers(store)
+        self._post = Post(store, settings, admit=self._admit)
 
     # -- beginning a run ---------------------------------------------------------------------------
 
@@ -66,13 +73,15 @@ class Coordinator:
                 " WHERE holder = '' AND state = 'open' AND why = ?",
                 (tables.CLOSED,),
             )
+        self._latecomers.look_at_all()
         return run
 
     def _want_all_again(self, now: float) -> None:
         """Every page that was ever asked is visited once more; the often failed come last."""
         self._store.run(
             "INSERT INTO pending (site_id, depth, page, reason, not_before, weight, tries)"
-            " SELECT site_id, depth + min(fails, 8) * 4, page, ?, 0, 0, 0 FROM pages"
+            " SELECT site_id,"
+            " depth + CASE WHEN fails < 8 THEN fails ELSE 8 END * 4, page, ?, 0, 0, 0 FROM pages"
             " WHERE outcome NOT IN ('skip', 'bad') AND page NOT IN (SELECT page FROM pending)"
             " ON CONFLICT (site_id, depth, page) DO NOTHING",
             (int(Reason.AGAIN),),
@@ -87,14 +96,12 @@ class Coordinator:
             " FROM pending GROUP BY site_id) c WHERE c.s = sites.site_id), 0), next_due = 0"
         )
         row = self._store.one("SELECT count(*) FROM pending")
-        have = tables.counters(self._store).get("pages.pending", 0)
-        tables.count(self._store, [("pages.pending", int(row[0] if row else 0) - have)])
+        have = counters.counter(self._store, "pages.pending")
+        counters.count(self._store, [("pages.pending", int(row[0] if row else 0) - have)])
 
     def set_quota(self, visits: int | None) -> None:
         with self._store.transaction():
-            self._store.run("DELETE FROM counters WHERE name = 'quota'")
-            if visits is not None:
-                tables.count(self._store, [("quota", visits)])
+            counters.set_quota(self._store, visits)
 
     def add_seeds(self, seeds: Iterable[Seed], *, now: float) -> int:
         """Seeds and their sites; each seed's own page is wanted. Returns how many are new."""
@@ -120,14 +127,15 @@ class Coordinator:
         """A site is in from now on; what was remembered of it from outside is wanted."""
         domain = urls.domain_of(urls.host_of(site))
         site_id = tables.add_site(self._store, site, domain=domain, admitted=admitted, now=now)
-        self._store.run(
-            "INSERT INTO inbox (site, url, kind, via, depth, party, reason, not_before, weight,"
-            " hops, admit) SELECT site, url, kind, via, depth, party, ?, 0, 0, 0, ? FROM outside"
-            " WHERE site = ?",
-            (int(Reason.LINK), admitted, site),
-        )
-        self._store.run("DELETE FROM outside WHERE site = ?", (site,))
+        move_outside(self._store, site, admitted)
+        self._latecomers.admitted(site, admitted)
         return site_id
+
+    def await_latecomers(self, wait: Callable[[float], None]) -> None:
+        """For who admits sites and leaves: `wait` passes some time. The loop looks by itself."""
+        while self._latecomers.are_awaited:
+            if not self._latecomers.look():
+                wait(0.02)
 
     # -- scope -------------------------------------------------------------------------------------
 
@@ -173,7 +181,8 @@ class Coordinator:
         ):
             rule = rules.get(site_id)
             if rule is None:
-                rule = rules[site_id] = self._rules_with_prefixes(site, site_id)
+                rule = rules_with_prefixes(self._store, self._settings, site, site_id)
+                rules[site_id] = rule
             if why == "max_pages":
                 if party not in limits:
                     limits[party] = int((self._store.one(
@@ -194,25 +203,13 @@ class Coordinator:
             " VALUES (?, ?, ?, 2, 0, 0, 0) ON CONFLICT (site_id, depth, page) DO NOTHING",
             revived,
         )
-        tables.count(
+        counters.count(
             self._store,
             [("outcome.skip", -len(revived)), ("outcome.NULL", len(revived))],
         )
         if revived:
             self._recount()
         return len(revived)
-
-    def _rules_with_prefixes(self, site: str, site_id: int) -> SiteRules:
-        from dataclasses import replace
-
-        rules = site_rules(self._settings, site)
-        if not rules.is_prefix:
-            return rules
-        starts = self._store.all(
-            "SELECT url FROM pages WHERE site_id = ? AND kind = 's' AND depth = 0", (site_id,)
-        )
-        prefixes = tuple(sorted({prefix_of(url) for (url,) in starts}))
-        return replace(rules, scope=replace(rules.scope, prefixes=prefixes))
 
     def _admit_outside(self, now: float) -> None:
         """Candidates that the rules admit now."""
@@ -263,17 +260,13 @@ class Coordinator:
 
     def step(self, *, run: int, now: float) -> int:
         """One round. Returns how much was done, so that the caller may come again at once."""
-        done = history_tables.number_batches(self._store)
+        done = history_tables.number_batches(self._store) + self._latecomers.look()
         ended = self._store.one(
             "SELECT 1 FROM sites WHERE holder <> '' AND lease_until <= ? LIMIT 1", (now,)
         )
         if ended is not None:
             with self._store.transaction():
-                done += self._store.run(
-                    "UPDATE sites SET holder = '', lease_until = 0"
-                    " WHERE holder <> '' AND lease_until <= ?",
-                    (now,),
-                )
+                done += self._store.run(_EXPIRE.of(self._store), (now,))
                 self._store.run("DELETE FROM addresses WHERE until <= ?", (now,))
         if self._store.one(
             "SELECT 1 FROM addresses WHERE holder = '' AND until <= ? LIMIT 1", (now,)
@@ -292,93 +285,7 @@ class Coordinator:
 
     def deliver(self, *, run: int, now: float) -> int:
         """Letters for sites that nobody holds become pages; unknown sites are admitted."""
-        if self._store.one("SELECT 1 FROM inbox LIMIT 1") is None:
-            return 0
-        with self._store.transaction():
-            letters = self._store.all(
-                "SELECT i.letter, i.site, i.url, i.kind, i.via, i.depth, i.party, i.reason,"
-                " i.not_before, i.weight, i.hops, i.admit, s.site_id FROM inbox i"
-                " LEFT JOIN sites s ON s.site = i.site WHERE s.holder IS NULL OR s.holder = ''"
-                " ORDER BY i.letter LIMIT ?",
-                (LETTERS_A_STEP,),
-            )
-            self._take_in(letters, run=run, now=now)
-        return len(letters)
-
-    def _take_in(self, letters: list[tuple], *, run: int, now: float) -> None:  # type: ignore[type-arg]
-        if not letters:
-            return
-        ids: dict[str, int] = {}
-        rules: dict[str, SiteRules] = {}
-        first = tables.take_ids(self._store, "page", len(letters))
-        waiting: Counter[int] = Counter()
-        counts: Counter[str] = Counter()
-        firsts: dict[str, int] = {}
-        admitted = known_sites(self._store, {row[1] for row in letters})
-        for place, row in enumerate(letters):
-            _, site, url, kind, via, depth, party, reason, not_before, weight, hops, admit, _ = row
-            if site not in ids:
-                if site not in admitted and kind != "s":
-                    number, _ = seeds_tables.add_seed(
-                        self._store, url, url_hash=urls.url_hash(url), site=site, labels={},
-                        source="found", now=now,
-                    )  # fmt: skip
-                    firsts[site] = number
-                ids[site] = self._admit(site, admitted=admit or "rule", now=now)
-                rules[site] = self._rules_with_prefixes(site, ids[site])
-            if kind != "s":
-                if site not in firsts:
-                    seed = self._store.one("SELECT min(seed) FROM seeds WHERE site = ?", (site,))
-                    firsts[site] = int(seed[0]) if seed and seed[0] else 0
-                party = firsts[site] or party
-            scope = rules[site].scope
-            # A seed itself was given by name; where its redirect leads is judged.
-            why = "" if kind == "s" and not hops else scope.refusal(url, kind, depth)
-            why = why or rules[site].valves.refusal(url, depth)
-            limit = rules[site].max_pages
-            if not why and limit is not None and kind != "e":
-                have = self._store.one(
-                    "SELECT count(*) FROM pages WHERE party = ? AND site_id = ?"
-                    " AND outcome <> 'skip' AND kind <> 'e'",
-                    (party, ids[site]),
-                )
-                if have is not None and have[0] >= limit:
-                    why = "max_pages"
-            known = Known(
-                first + place, url, retry.rank(depth, weight=weight), depth, party, kind, via,
-                hops, "skip" if why else "NULL", 0, 0, "", "", "", "", "", "", reason, not_before,
-                0,
-            )  # fmt: skip
-            url_hash = urls.url_hash(url)
-            may_be_nearer = scope.max_depth is not None
-            new = NewPage(ids[site], known, url_hash, now, run, why, True, may_be_nearer)
-            if self._store.run(tables.MAYBE_PAGE, (*page_row(new), ids[site], url_hash, url)):
-                counts["pages.known"] += 1
-                counts["outcome." + known.outcome] += 1
-                if not why:
-                    self._wait(new, waiting)
-            elif not why:
-                if may_be_nearer and found_nearer(self._store, new) is not None:
-                    continue
-                if (back := revive(self._store, new, counts)) is not None:
-                    self._wait(back, waiting)
-        self._store.many("DELETE FROM inbox WHERE letter = ?", [(row[0],) for row in letters])
-        self._store.many(
-            "UPDATE sites SET waiting = waiting + ?, next_due = 0 WHERE site_id = ?",
-            [(delta, site_id) for site_id, delta in waiting.items()],
-        )
-        counts["pages.pending"] += sum(waiting.values())
-        tables.count(self._store, counts.items())
-
-    def _wait(self, new: NewPage, waiting: Counter[int]) -> None:
-        known = new.known
-        self._store.run(
-            tables.PUT_PENDING,
-            (new.site_id, known.rank, known.page, known.reason, known.not_before, 0.0, 0),
-        )
-        waiting[new.site_id] += 1
-        if not known.reason & PASSES_SEEN:
-            self._store.run("UPDATE seeds SET pages = pages + 1 WHERE seed = ?", (known.party,))
+        return self._post.deliver(run=run, now=now)
 
     # -- the end -----------------------------------------------------------------------------------
 
@@ -387,7 +294,8 @@ class Coordinator:
 
     def is_over(self, at: Standing) -> bool:
         """Nothing is held, due, or on its way."""
-        return not (at.held or at.due or at.letters or self.to_ask())
+        late = self._latecomers.are_awaited
+        return not (at.held or at.due or at.letters or late or self.to_ask())
 
     def end(self, run: int, state: str, why: str, *, now: float) -> None:
         with self._store.transaction():

@@ -14,7 +14,7 @@ from geomi.cluster.engine import Engine, Keeper, Orders
 from geomi.cluster.recover import recover
 from geomi.cluster.standing import Standing
 from geomi.config import Settings
-from geomi.errors import ResourceError
+from geomi.errors import ConflictError, ResourceError
 from geomi.seeds.lists import Seed
 from geomi.store import Store
 
@@ -44,12 +44,14 @@ class Drive:
         store: Store,
         *,
         engine: Engine,
+        check: Callable[[], None] = lambda: None,
         told: Callable[[Standing], None] = lambda _: None,
         warn: Callable[[str], None] = lambda text: print(f"geomi: {text}", file=sys.stderr),
     ) -> None:
         self._collection = collection
         self._settings = settings
         self._store = store
+        self._check = check
         self._told = told
         self._warn = warn
         self._coordinator = Coordinator(store, settings)
@@ -70,10 +72,10 @@ class Drive:
         """A crawl from beginning to end. The caller holds the collection's lock."""
         coordinator, store = self._coordinator, self._store
         self._recover()
-        run = self._run = coordinator.begin(again=again, options=options, now=time.time())
-        coordinator.add_seeds(seeds, now=time.time())
+        run = self._run = coordinator.begin(again=again, options=options, now=store.now())
+        coordinator.add_seeds(seeds, now=store.now())
         must_have_seeds(store)
-        coordinator.widen(run=run, now=time.time())
+        coordinator.widen(run=run, now=store.now())
         coordinator.set_quota(self._settings.crawl.max_visits)
         began = time.monotonic()
         before = {
@@ -90,16 +92,16 @@ class Drive:
                 signal.signal(number, handler)
         try:
             self._recover()
-            while coordinator.step(run=run, now=time.time()):
+            while coordinator.step(run=run, now=store.now()):
                 pass
-            standing = coordinator.standing(now=time.time())
+            standing = coordinator.standing(now=store.now())
             state = "stopped" if why or standing.pending else "done"
             left = why or ("patience" if standing.pending else "")
-            coordinator.end(run, state, left, now=time.time())
+            coordinator.end(run, state, left, now=store.now())
         except ResourceError as error:  # the next crawl mends what is left open
             self._warn(str(error))
             why = why or "disk"
-            standing = coordinator.standing(now=time.time())
+            standing = coordinator.standing(now=store.now())
         return Ending(
             run=run, why=why, standing=standing, seconds=time.monotonic() - began,
             restarts=self._keeper.restarts,
@@ -117,16 +119,24 @@ class Drive:
         """Supervises until the end; returns what stopped it, empty for the natural end."""
         crawl = self._settings.crawl
         coordinator = self._coordinator
-        base = coordinator.standing(now=time.time())
+        base = coordinator.standing(now=self._store.now())
         complaint = ""
         while True:
             if self._interrupts:
                 self._warn("stops; what is under way may end. Again: at once, and nothing is lost")
                 return "interrupted"
             try:
+                self._check()
                 self._keep()
-                busy = coordinator.step(run=run, now=time.time())
-                standing = coordinator.standing(now=time.time())
+                now = self._store.now()
+                busy = coordinator.step(run=run, now=now)
+                standing = coordinator.standing(now=now)
+                is_over = coordinator.is_over(standing) and not busy
+                self._told(standing)
+                if not is_over:
+                    self._ask_addresses()
+            except ConflictError:
+                continue
             except ResourceError as error:  # agents pause for the same reason; all go on together
                 if str(error) != complaint:
                     complaint = str(error)
@@ -134,8 +144,7 @@ class Drive:
                 time.sleep(_PAUSE_S)
                 continue
             complaint = ""
-            self._told(standing)
-            if coordinator.is_over(standing) and not busy:
+            if is_over:
                 return ""
             if crawl.max_time_s is not None and time.monotonic() - began >= crawl.max_time_s:
                 return "max_time_s"
@@ -150,7 +159,6 @@ class Drive:
                 and standing.visits - base.visits >= crawl.max_visits
             ):
                 return "max_visits"
-            self._ask_addresses()
             if not busy:
                 time.sleep(_STEP_S)
 
@@ -170,4 +178,4 @@ class Drive:
         from geomi.cluster.admit import rules_by_address
 
         for site, rule in rules_by_address(self._settings, sites):
-            self._coordinator.answered(site, rule, now=time.time())
+            self._coordinator.answered(site, rule, now=self._store.now())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from geomi.cluster import leases
@@ -29,6 +29,7 @@ from geomi.cluster.commands import (
 )
 from geomi.cluster.context import Plan
 from geomi.cluster.ledger import Ledger, Written
+from geomi.frontier import counters
 from geomi.frontier import tables as frontier_tables
 from geomi.store import Store
 
@@ -51,11 +52,23 @@ class Errands:
     now: Callable[[], float]  # of the agent: does not jump
     date: Callable[[], float]  # of the store: leases are in it
     reading: Callable[[], AbstractContextManager[Store]]  # the store, for what runs beside
+    # Leases that the store has for us and we know nothing of: the answer to a grant was lost.
+    # Seen once, and seen twice: given back at the next renewal.
+    strangers: set[int] = field(default_factory=set)
+    disowned: list[int] = field(default_factory=list)
 
     def of(self, command: Command) -> Errand:
         """KeyError if it is no errand to the store."""
         agent, plan, store, now, date = self.agent, self.plan, self.store, self.now, self.date
         asked = now()
+
+        def renewed(held: list[int]) -> None:
+            strange = agent.strange(held)
+            self.disowned[:] = sorted(strange & self.strangers)
+            self.strangers.clear()
+            self.strangers.update(strange)
+            agent.renewed(held, asked=asked, now=now())
+
         match command:
             case Ask(number):
                 return (
@@ -63,10 +76,7 @@ class Errands:
                     lambda got: agent.leased(Leased(leases=got, asked=asked), now=now()),
                 )
             case Renew():
-                return (
-                    lambda: leases.renew(store, plan, now=date()),
-                    lambda held: agent.renewed(held, asked=asked, now=now()),
-                )
+                return lambda: leases.renew(store, plan, now=date(), disown=self.disowned), renewed
             case Load():
                 return (
                     lambda: leases.load(
@@ -127,4 +137,4 @@ class Errands:
 
 def _take_ids(store: Store, number: int) -> int:
     with store.transaction():
-        return frontier_tables.take_ids(store, "page", number)
+        return counters.take_ids(store, "page", number)

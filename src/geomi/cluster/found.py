@@ -78,9 +78,16 @@ def _once_more(store: Store, new: NewPage) -> NewPage | None:
     page = int(there[0])
     if there[3] is not None:
         store.run(
-            "UPDATE pending SET reason = reason | ?, not_before = min(not_before, ?)"
+            "UPDATE pending SET reason = reason | ?,"
+            " not_before = CASE WHEN not_before > ? THEN ? ELSE not_before END"
             " WHERE site_id = ? AND page = ?",
-            (new.known.reason, new.known.not_before, new.site_id, page),
+            (
+                new.known.reason,
+                new.known.not_before,
+                new.known.not_before,
+                new.site_id,
+                page,
+            ),
         )
         return None
     known = tables.known_page(store, page, rank=new.known.rank)

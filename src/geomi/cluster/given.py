@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import ssl
+from contextlib import closing
 from pathlib import Path
 
 from geomi.cluster.collection import Collection
 from geomi.cluster.on_ray import must_answer
 from geomi.cluster.plan import site_rules, with_access
+from geomi.cluster.tables import MIGRATIONS
 from geomi.cluster.vault import read_vault
 from geomi.config import Settings
 from geomi.errors import OperatorError
@@ -16,6 +18,8 @@ from geomi.fetch.access import Access, check
 from geomi.fetch.dns import parse_hosts
 from geomi.seeds.countries import Countries
 from geomi.store import open_store
+from geomi.store.address import parse
+from geomi.store.migrate import check_version, version_of
 
 
 def must_be_there(place: Collection, settings: Settings) -> None:
@@ -33,11 +37,22 @@ def must_be_there(place: Collection, settings: Settings) -> None:
     if settings.cluster.engine == "ray":
         must_answer(settings.cluster.address)
     if "://" in (address := place.store_address(settings)):
-        open_store(address).close()
+        _must_be_ours(place, address)
     for directory in settings.archive.directories:
         # Those inside a collection are made with it.
         if place.exists or os.path.isabs(directory):
             _must_be_writable(place.archive_path(directory))
+
+
+def _must_be_ours(place: Collection, address: str) -> None:
+    """The database answers; a new collection finds no other one there, and an old one itself."""
+    with closing(open_store(address, folder=str(place.path))) as store:
+        if not place.exists and not store.is_empty():
+            raise OperatorError(
+                f"{parse(address).shown}: there is a collection already; name another schema, as"
+                " ?schema=news"
+            )
+        check_version(version_of(store), len(MIGRATIONS), str(place.path))
 
 
 def must_be_usable(settings: Settings, folder: str) -> None:

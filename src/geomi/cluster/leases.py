@@ -6,18 +6,36 @@ their own clocks from before they asked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from geomi.cluster.commands import Claimed, Letter, Loaded, Release, SiteFacts
 from geomi.cluster.context import Plan
 from geomi.errors import InternalError
-from geomi.frontier import tables
+from geomi.frontier import counters, tables
 from geomi.frontier.queue import Key
 from geomi.records import Lease, Reason, Wanted
-from geomi.store import Store
+from geomi.store import SQLITE, Both, Store
 
 _FRONTS = 1_000  # seeds of a site whose pages are known by URL; those given are marked beside
 REBUILD_LIMIT = 100_000
 DRAIN_LIMIT = 2_000
 LEVEL_WAITS_S = 10.0  # a level waits so long for tries of failed pages
+
+
+_FREE = (
+    "SELECT site_id FROM sites WHERE waiting > 0 AND holder = '' AND next_due <= ?"
+    " AND rest_until <= ? AND state = 'open' AND (go_to = '' OR go_to = ?)"
+    " ORDER BY go_to DESC, next_due, site_id LIMIT ?"
+)
+_GRANTED = (
+    " UPDATE sites SET holder = ?, epoch = epoch + 1, lease_until = ?, go_to = ''"
+    " WHERE site_id IN (SELECT site_id FROM free) RETURNING site_id, site, epoch"
+)
+#: What another agent takes this moment is passed over: nobody waits, and nothing is given twice.
+_GRANT = Both(
+    f"WITH free AS ({_FREE}){_GRANTED}",
+    f"WITH free AS MATERIALIZED ({_FREE} FOR NO KEY UPDATE SKIP LOCKED){_GRANTED}",
+)
 
 
 def grant(store: Store, plan: Plan, number: int, *, now: float) -> list[Lease]:
@@ -29,7 +47,7 @@ def grant(store: Store, plan: Plan, number: int, *, now: float) -> list[Lease]:
     due = _number(
         store,
         "SELECT count(*) FROM (SELECT 1 FROM sites WHERE waiting > 0 AND holder = ''"
-        " AND next_due <= ? AND state = 'open' LIMIT 10000)",
+        " AND next_due <= ? AND state = 'open' LIMIT 10000) AS few",
         now,
     )
     if not due:
@@ -38,12 +56,8 @@ def grant(store: Store, plan: Plan, number: int, *, now: float) -> list[Lease]:
     number = min(number, -(-due // agents))
     with store.transaction():
         rows = store.all(
-            "UPDATE sites SET holder = ?, epoch = epoch + 1, lease_until = ?, go_to = ''"
-            " WHERE site_id IN (SELECT site_id FROM sites WHERE waiting > 0 AND holder = ''"
-            " AND next_due <= ? AND rest_until <= ? AND state = 'open'"
-            " AND (go_to = '' OR go_to = ?) ORDER BY go_to DESC, next_due, site_id LIMIT ?)"
-            " RETURNING site_id, site, epoch",
-            (holder, now + plan.lease_s, now, now + plan.patience_s, holder, number),
+            _GRANT.of(store),
+            (now, now + plan.patience_s, holder, number, holder, now + plan.lease_s),
         )
     return [
         Lease(site_id=site_id, site=site, epoch=epoch, until=now + plan.lease_s)
@@ -56,9 +70,16 @@ def _number(store: Store, sql: str, *params: object) -> int:
     return int(row[0]) if row else 0
 
 
-def renew(store: Store, plan: Plan, *, now: float) -> list[int]:
-    """Prolongs all leases and claims of an agent; the sites that are still its own."""
+def renew(store: Store, plan: Plan, *, now: float, disown: Sequence[int] = ()) -> list[int]:
+    """Prolongs all leases and claims of an agent; the sites that are still its own.
+
+    `disown`: leases that it was given without hearing of it.
+    """
     with store.transaction():
+        store.many(
+            "UPDATE sites SET holder = '', lease_until = 0 WHERE site_id = ? AND holder = ?",
+            [(site_id, plan.holder) for site_id in disown],
+        )
         held = store.all(
             "UPDATE sites SET lease_until = ? WHERE holder = ? AND lease_until > ?"
             " RETURNING site_id",
@@ -105,23 +126,34 @@ def release(store: Store, plan: Plan, event: Release, *, now: float) -> None:
             store.run("UPDATE sites SET go_to = '' WHERE go_to = ?", (plan.holder,))
 
 
+#: Each row of a key is there, and ours alone until the end of the transaction.
+_OF_ADDRESS = Both(
+    "SELECT holder, until FROM addresses WHERE address = ? AND slot = 0",
+    "SELECT holder, until FROM addresses WHERE address = ? AND slot = 0 FOR UPDATE",
+)
+_PUT_ADDRESS = (
+    "INSERT INTO addresses (address, slot, holder, epoch, until) VALUES (?, 0, ?, 0, ?)"
+    " ON CONFLICT (address, slot) DO "
+)
+
+
 def claim(
     store: Store, plan: Plan, keys: tuple[str, ...], *, host: str = "", now: float
 ) -> Claimed:
     """Makes all keys ours, or none where another agent holds one of them (or the `host`)."""
     rests: list[tuple[str, float]] = []
     host_rests_until = 0.0
+    keys = tuple(sorted(keys))  # one order for all who claim several
     with store.transaction():
+        if store.dialect != SQLITE:  # who comes second waits for the row, and then sees the first
+            store.many(f"{_PUT_ADDRESS}NOTHING", [(key, "", 0.0) for key in keys])
         for key in keys:
-            row = store.one(
-                "SELECT holder, until FROM addresses WHERE address = ? AND slot = 0"
-                " AND holder <> ? AND until > ?",
-                (key, plan.holder, now),
-            )
-            if row is not None and row[0]:
+            row = store.one(_OF_ADDRESS.of(store), (key,))
+            if row is None or row[0] == plan.holder or row[1] <= now:
+                continue
+            if row[0]:
                 return Claimed(other=str(row[0]))
-            if row is not None:
-                rests.append((key, float(row[1])))
+            rests.append((key, float(row[1])))
         if host:
             row = store.one("SELECT holder, rest_until FROM sites WHERE site = ?", (host,))
             if row is not None and row[0] not in ("", plan.holder):
@@ -129,9 +161,7 @@ def claim(
             if row is not None and not row[0]:
                 host_rests_until = float(row[1])
         store.many(
-            "INSERT INTO addresses (address, slot, holder, epoch, until) VALUES (?, 0, ?, 0, ?)"
-            " ON CONFLICT (address, slot) DO UPDATE SET holder = excluded.holder,"
-            " until = excluded.until",
+            f"{_PUT_ADDRESS}UPDATE SET holder = excluded.holder, until = excluded.until",
             [(key, plan.holder, now + plan.lease_s) for key in keys],
         )
     return Claimed(rests=tuple(rests), host_rests_until=host_rests_until)
@@ -160,7 +190,8 @@ def site_facts(store: Store, site_id: int, *, has_page_limit: bool, has_prefix: 
         store.run("UPDATE sites SET clean = 0 WHERE site_id = ?", (site_id,))
     # A bound for the size of the seen-filter; counting a large site exactly would take long.
     some = store.one(
-        "SELECT count(*) FROM (SELECT 1 FROM pages WHERE site_id = ? LIMIT 200000)", (site_id,)
+        "SELECT count(*) FROM (SELECT 1 FROM pages WHERE site_id = ? LIMIT 200000) AS few",
+        (site_id,),
     )
     pages = int(some[0]) if some else 0
     if pages >= 200_000:
@@ -264,9 +295,4 @@ def level(store: Store, plan: Plan, *, now: float) -> int:
 def draw(store: Store, number: int) -> int:
     """A share of the visits that the crawl may still make."""
     with store.transaction():
-        row = store.one("SELECT value FROM counters WHERE name = 'quota'")
-        left = int(row[0]) if row else 0
-        share = min(number, max(1, left // 8), left)
-        if share > 0:
-            tables.count(store, [("quota", -share)])
-    return max(share, 0)
+        return counters.draw_quota(store, number)

@@ -16,7 +16,7 @@ from geomi.archive.files import Files
 from geomi.archive.names import date14
 from geomi.archive.record import SpoolPart, stream_member
 from geomi.archive.writer import FileWrite
-from geomi.cluster.batch import Batch, Committed, commit
+from geomi.cluster.batch import Batch, Committed, answered, commit
 from geomi.errors import ResourceError
 from geomi.store import Store
 
@@ -54,9 +54,19 @@ class Ledger:
 
     def write(self, batch: Batch) -> Written:
         """Appends, syncs, commits. After a ResourceError it may be called again with the batch."""
+        committed = answered(self._store, batch)
+        if committed is None:
+            committed = self._commit(batch)
+        for spool in batch.spools:
+            self._files.remove(spool)
+        for write in batch.files:
+            if write.close:
+                self.close(write.file, write.directory, write.name)
+        return Written(committed=committed, grown=batch.spooled)
+
+    def _commit(self, batch: Batch) -> Committed:
         self._register(batch)
         lengths: dict[int, int] = {}
-        grown: list[tuple[int, int]] = []
         spooled: list[tuple[int, int, int]] = []  # file, index, length
         for write in batch.files:
             path = self.path(write.directory, write.name) + OPEN
@@ -75,19 +85,13 @@ class Ledger:
                 spooled += [(write.file, index, size) for index, size in sizes]
         for file, index, length in spooled:
             batch.grown(file, index, length)
-            grown.append((file, length))
+        batch.spooled = tuple((file, length) for file, _, length in spooled)
         try:
-            committed = commit(self._store, batch, now=self._now(), lengths=lengths)
+            return commit(self._store, batch, now=self._now(), lengths=lengths)
         except BaseException:
             for file, index, length in spooled:  # a second try appends them anew
                 batch.grown(file, index, -length)
             raise
-        for spool in batch.spools:
-            self._files.remove(spool)
-        for write in batch.files:
-            if write.close:
-                self.close(write.file, write.directory, write.name)
-        return Written(committed=committed, grown=tuple(grown))
 
     def path(self, directory: str, name: str) -> str:
         return os.path.join(self._where(directory), name)

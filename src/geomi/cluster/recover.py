@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 
 from geomi.archive.files import Lock, RealFiles
 from geomi.cluster import tables
@@ -26,7 +25,7 @@ def recover(collection: Collection, store: Store, settings: Settings) -> int:
     files = RealFiles()
     ledger = Ledger(
         store=store, files=files, where=collection.archive_path, level=settings.archive.level,
-        now=time.time, rest_s=longest_gap_s(settings),
+        now=store.now, rest_s=longest_gap_s(settings),
     )  # fmt: skip
     for agent, incarnation, host, _, _ in tables.running_agents(store):
         if host != here:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -39,15 +39,15 @@ from geomi.cluster.plan import extractor_of, limits_of, plan_of
 from geomi.cluster.recover import recover
 from geomi.cluster.vault import read_vault
 from geomi.config import Settings
-from geomi.errors import OperatorError, ResourceError
+from geomi.errors import ConflictError, OperatorError, ResourceError
 from geomi.extract import mime_of, parse_head
 from geomi.fetch.client import Client
 from geomi.fetch.dns import Resolver
 from geomi.fetch.guard import Guard
 from geomi.fetch.request import Fetch
-from geomi.frontier import tables as frontier_tables
+from geomi.frontier import counters
 from geomi.records import Capture, Spool
-from geomi.store import Store
+from geomi.store import SQLITE, Store
 
 _RETRY_S = 5.0  # between tries of a batch while the disk is full or the store away
 _GRACE_S = 3.0  # what requests under way get when the agent is told to stop
@@ -87,7 +87,7 @@ class Shell:
         """Runs to the end. Raises what broke it."""
         import uvloop
 
-        self._store = self._collection.open_store(self._settings)
+        self._store = self._collection.open_store(self._settings, patient=True)
         recover(self._collection, self._store, self._settings)  # what died on this machine
         incarnation = self._incarnation = tables.next_incarnation(self._store)
         lock = Lock(self._collection.lock_path(f"{self._name}-{incarnation}"))
@@ -95,17 +95,19 @@ class Shell:
             raise OperatorError(f"{lock.path}: held by another process")
         lock.note(f"process {os.getpid()} on {socket.gethostname()}")
         tables.begin_agent(
-            self._store, self._name, socket.gethostname(), os.getpid(), time.time(),
-            incarnation=incarnation,
+            self._store, self._name, socket.gethostname(), os.getpid(),
+            self._store.now(), incarnation=incarnation,
         )  # fmt: skip
         self._plan = plan_of(
             self._settings, self._store, agent=self._name, incarnation=incarnation, run=self._run,
             vault=read_vault(self._settings, str(self._collection.path)),
         )  # fmt: skip
+        # A date for the start, and a counter from there: waiting is immune to the date being set.
+        self._clock = clock.FollowingClock(self._store.now())
         self._files = RealFiles()
         self._ledger = Ledger(
             store=self._store, files=self._files, where=self._collection.archive_path,
-            level=self._plan.level, now=time.time,
+            level=self._plan.level, now=self._now,
         )  # fmt: skip
         with (
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="store") as self._thread,
@@ -123,15 +125,13 @@ class Shell:
     async def _live(self) -> None:
         loop = self._loop = asyncio.get_running_loop()
         self._done = asyncio.Event()
-        # A date for the start, and a counter from there: waiting is immune to the date being set.
-        self._start = (time.time(), clock.boottime())
         settings, plan = self._settings, self._plan
         spool = self._collection.spool_path(self._name, self._incarnation)
         os.makedirs(spool, exist_ok=True)
         ids = Ids(os.urandom(10))
         with self._store.transaction():
-            first_file = frontier_tables.take_ids(self._store, "file", FILES_A_LIFE)
-            first_page = frontier_tables.take_ids(self._store, "page", ID_RANGE)
+            first_file = counters.take_ids(self._store, "file", FILES_A_LIFE)
+            first_page = counters.take_ids(self._store, "page", ID_RANGE)
         counter = iter(range(first_file, first_file + FILES_A_LIFE))
         writer = Writer(
             directories=tuple(settings.archive.directories),
@@ -152,7 +152,7 @@ class Shell:
         )
         self._errands = Errands(
             agent=self._agent, plan=plan, store=self._store, ledger=self._ledger, now=self._now,
-            date=time.time, reading=self._reading,
+            date=self._date, reading=self._reading,
         )  # fmt: skip
         self._jobs: Jobs = asyncio.Queue()
         self._rebuilds: Jobs = asyncio.Queue()
@@ -187,7 +187,15 @@ class Shell:
             task.cancel()
 
     def _now(self) -> float:
-        return self._start[0] + clock.boottime() - self._start[1]
+        return self._clock.now()
+
+    def _date(self) -> float:
+        """In the store's thread: its time, which ours follows where others share it."""
+        before = clock.boottime()
+        date = self._store.now()
+        if self._store.dialect != SQLITE:
+            self._clock.heard(date, before=before)
+        return date
 
     def _warcinfo(self, filename: str, date: str, record_id: str) -> bytes:
         settings = self._settings
@@ -310,7 +318,7 @@ class Shell:
 
     @contextmanager
     def _reading(self) -> Iterator[Store]:
-        store = self._collection.read_store(self._settings)
+        store = self._collection.read_store(self._settings, patient=True)
         try:
             yield store
         finally:
@@ -325,6 +333,8 @@ class Shell:
                 try:
                     result = await self._loop.run_in_executor(thread, work)
                     break
+                except ConflictError:  # no two of us twice at the same moments
+                    await asyncio.sleep(random.uniform(0.005, 0.05))
                 except ResourceError as error:
                     self._complain(error)
                     if self._stop_asked:  # what is not written is wanted again by the next crawl
@@ -374,8 +384,11 @@ class Shell:
             await asyncio.sleep(_FACTS_S)
             facts = msgspec.json.encode(self._agent.facts | {"paused": bool(self._told)})
             if facts != told:
-                told = facts
-                await self._loop.run_in_executor(self._thread, self._put_facts, facts.decode())
+                try:
+                    await self._loop.run_in_executor(self._thread, self._put_facts, facts.decode())
+                    told = facts
+                except ResourceError:
+                    pass  # who writes batches says so; what we told is told again
 
     def _put_facts(self, facts: str) -> None:
         with self._store.transaction():

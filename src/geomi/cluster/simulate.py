@@ -30,7 +30,7 @@ from geomi.config import Settings
 from geomi.errors import ResourceError
 from geomi.fetch.guard import Guard
 from geomi.fetch.request import Fetch, opening
-from geomi.frontier import tables as frontier_tables
+from geomi.frontier import counters
 from geomi.records import Answer, Capture
 from geomi.seeds.lists import Seed
 from geomi.states import Outcome
@@ -192,8 +192,8 @@ class Simulation:
         plan = replace(plan, address_margin_s=0.0)  # no way to the server that could eat of a gap
         ids = Ids(self.rng.randbytes(10))
         with self.store.transaction():
-            first_file = frontier_tables.take_ids(self.store, "file", 10_000)
-            first_page = frontier_tables.take_ids(self.store, "page", ID_RANGE)
+            first_file = counters.take_ids(self.store, "file", 10_000)
+            first_page = counters.take_ids(self.store, "page", ID_RANGE)
         counter = iter(range(first_file, first_file + 10_000))
         writer = Writer(
             directories=tuple(self.settings.archive.directories),

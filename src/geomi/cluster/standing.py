@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from geomi.frontier import tables
+from geomi.frontier.counters import counters as counters_of
 from geomi.store import Store
 
 
@@ -29,17 +29,18 @@ class Standing:
 
 def standing(store: Store, *, patience_s: float, now: float) -> Standing:
     """Counters, not counts: cheap whatever the size of the collection."""
-    counters = tables.counters(store)
     soon = now + patience_s
-    row = store.one(
-        "SELECT coalesce(sum(max(next_due, rest_until) <= ?), 0),"
-        " coalesce(sum(max(next_due, rest_until) > ?), 0),"
-        " coalesce(min(max(next_due, rest_until)), 0)"
-        " FROM sites WHERE waiting > 0 AND holder = '' AND state = 'open'",
-        (soon, soon),
-    )
-    held = store.one("SELECT count(*) FROM sites WHERE holder <> ''")
-    letter = store.one("SELECT 1 FROM inbox LIMIT 1")
+    with store.image():  # a site given back between two looks would be neither held nor due
+        counters = counters_of(store)
+        row = store.one(
+            "SELECT count(*) FILTER (WHERE at <= ?), count(*) FILTER (WHERE at > ?),"
+            " coalesce(min(at), 0)"
+            " FROM (SELECT CASE WHEN next_due > rest_until THEN next_due ELSE rest_until END AS at"
+            " FROM sites WHERE waiting > 0 AND holder = '' AND state = 'open') AS free",
+            (soon, soon),
+        )
+        held = store.one("SELECT count(*) FROM sites WHERE holder <> ''")
+        letter = store.one("SELECT 1 FROM inbox LIMIT 1")
     due, later, next_due = row if row else (0, 0, 0.0)
     return Standing(
         known=counters.get("pages.known", 0),

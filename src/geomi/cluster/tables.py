@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from geomi.archive import tables as archive
+from geomi.frontier import counters
 from geomi.frontier import tables as frontier
 from geomi.history import tables as history
 from geomi.seeds import tables as seeds
-from geomi.store import Store
+from geomi.store import Both, Store
+from geomi.store.migrate import Migration
 
 SCHEMA_1 = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -34,7 +36,20 @@ SCHEMA_1 = (
     )""",
 )
 
-MIGRATIONS = (
+#: Who coordinates, where that is no lock on a file (cluster.helm).
+HELM = Both(
+    "",
+    """CREATE TABLE coordinator (
+        one INTEGER PRIMARY KEY,              -- 1: there is one row
+        epoch INTEGER NOT NULL,               -- grows each time another takes it
+        host TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        born TEXT NOT NULL,                   -- boot, namespace of process ids, start
+        until REAL NOT NULL
+    )""",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (
     (
         *SCHEMA_1,
         *frontier.SCHEMA_1,
@@ -42,6 +57,7 @@ MIGRATIONS = (
         *archive.SCHEMA_1,
         *history.SCHEMA_1,
     ),
+    (*counters.COUNTERS, HELM),
 )
 
 
@@ -72,7 +88,7 @@ def set_run(store: Store, run: int, state: str, why: str, now: float) -> None:
 def next_incarnation(store: Store) -> int:
     """A number that no agent had."""
     with store.transaction():
-        return frontier.take_ids(store, "incarnation", 1)
+        return counters.take_ids(store, "incarnation", 1)
 
 
 def begin_agent(
@@ -87,7 +103,7 @@ def begin_agent(
     with store.transaction():
         store.run(
             "INSERT INTO agents (agent, incarnation, host, pid, started, beat, state)"
-            " VALUES (?, ?, ?, ?, ?, ?, 'running')",
+            " VALUES (?, ?, ?, ?, ?, ?, 'running') ON CONFLICT DO NOTHING",
             (agent, number, host, pid, now, now),
         )
     return number

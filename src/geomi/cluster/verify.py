@@ -7,16 +7,15 @@ is counted, no problem; what ought to be over and is not, is one.
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from geomi import url as urls
 from geomi.cluster import tables as cluster_tables
 from geomi.cluster.verify_archive import BytesDisk, Disk, RealDisk, check_archive
-from geomi.frontier import tables as frontier_tables
+from geomi.frontier import counters
 from geomi.states import TRANSIENT, Outcome
 from geomi.store import Store
 
@@ -99,7 +98,7 @@ def verify(
 
 def check_store(store: Store, found: Findings, *, quick: bool = False) -> None:
     """The store with itself, in one image of it: a crawl may go on meanwhile."""
-    with _image(store):
+    with store.image():
         _check_counters(store, found)
         _check_pages(store, found)
         if not quick:
@@ -111,23 +110,13 @@ def check_store(store: Store, found: Findings, *, quick: bool = False) -> None:
         _check_letters(store, found)
 
 
-@contextlib.contextmanager
-def _image(store: Store) -> Iterator[None]:
-    """All reads inside see the same commit. Works where nothing may be written."""
-    store.run("BEGIN")
-    try:
-        yield
-    finally:
-        store.run("ROLLBACK")
-
-
 def _number(store: Store, sql: str, params: Sequence[Any] = ()) -> int:
     row = store.one(sql, params)
     return int(row[0] or 0) if row else 0
 
 
 def _check_counters(store: Store, found: Findings) -> None:
-    counters = frontier_tables.counters(store)
+    counted = counters.counters(store)
     states = {str(state) for state in Outcome} - {str(Outcome.CONN)}
     seen: dict[str, int] = {}
     for outcome, number in store.all("SELECT outcome, count(*) FROM pages GROUP BY outcome"):
@@ -135,16 +124,20 @@ def _check_counters(store: Store, found: Findings) -> None:
             found.add("states", f"{number} pages in state {outcome!r}, wanted one of geomi.states",
                       "pages")  # fmt: skip
         seen["outcome." + outcome] = number
-    for name in counters:
+    for name in counted:
         if name.startswith("outcome."):
             seen.setdefault(name, 0)
     seen["pages.known"] = sum(seen.values())
     seen["pages.pending"] = _number(store, "SELECT count(*) FROM pending")
-    row = store.one("SELECT count(*), sum(page > 0), sum(size) FROM visits") or (0, 0, 0)
+    row = store.one("SELECT count(*), count(*) FILTER (WHERE page > 0), sum(size) FROM visits") or (
+        0,
+        0,
+        0,
+    )
     seen["requests"], seen["visits"], seen["bytes"] = (int(value or 0) for value in row)
     for name, number in seen.items():
-        if counters.get(name, 0) != number:
-            found.add("counters", f"says {counters.get(name, 0)}, counted {number}",
+        if counted.get(name, 0) != number:
+            found.add("counters", f"says {counted.get(name, 0)}, counted {number}",
                       f"counter {name}")  # fmt: skip
     for name in ("pages.known", "pages.pending", "requests", "visits"):
         found.counts[name] = seen[name]

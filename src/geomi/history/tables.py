@@ -6,10 +6,10 @@ numbers given before a commit are no order. Followers read by `seq`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from geomi.store import Store
+from geomi.store import SQLITE, Store
 
 SCHEMA_1 = (
     """CREATE TABLE visits (
@@ -67,6 +67,8 @@ PUT_VISIT = (
     " revisit, batch, detail)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+#: With its number as the last parameter.
+_PUT_NUMBERED = PUT_VISIT.replace("detail)", "detail, visit)").replace("?)", "?, ?)")
 
 
 def open_batch(store: Store, agent: str, incarnation: int, now: float) -> int:
@@ -80,14 +82,41 @@ def open_batch(store: Store, agent: str, incarnation: int, now: float) -> int:
     return int(row[0])
 
 
-def close_batch(store: Store, batch: int, visits: int) -> None:
-    last = int((store.one("SELECT coalesce(max(visit), 0) FROM visits") or (0,))[0])
+def is_committed(store: Store, batch: int, agent: str, incarnation: int) -> bool:
+    """True if a batch whose commit was not answered is in all the same."""
+    there = store.one(
+        "SELECT 1 FROM batches WHERE batch = ? AND agent = ? AND incarnation = ?",
+        (batch, agent, incarnation),
+    )
+    return there is not None
+
+
+def put_visits(store: Store, batch: int, visits: Sequence[Sequence[Any]]) -> int:
+    """All visits of a batch (parameters of PUT_VISIT), and what names them; the last one's number.
+
+    Between first and last there may be visits of other batches, where several write at a time.
+    """
+    first, last = 1, 0
+    if store.dialect == SQLITE:
+        store.many(PUT_VISIT, visits)
+        last = int((store.one("SELECT coalesce(max(visit), 0) FROM visits") or (0,))[0])
+        first = last - len(visits) + 1
+    elif visits:
+        numbers = [
+            row[0]
+            for row in store.all(
+                "SELECT nextval('visits_visit_seq') FROM generate_series(1, ?)", (len(visits),)
+            )
+        ]
+        first, last = numbers[0], numbers[-1]
+        store.many(_PUT_NUMBERED, [(*row, n) for row, n in zip(visits, numbers, strict=True)])
     store.run(
         "UPDATE batches SET visits = ?, first_visit = ?, last_visit = ? WHERE batch = ?",
-        (visits, last - visits + 1, last, batch),
+        (len(visits), first, last, batch),
     )
     if visits:
         store.run("INSERT INTO log (batch, change, visit) VALUES (?, 'added', 0)", (batch,))
+    return last
 
 
 def number_batches(store: Store) -> int:

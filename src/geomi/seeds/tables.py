@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from geomi.store import Store
+from geomi.store import Both, Store
 
 SCHEMA_1 = (
     """CREATE TABLE seeds (
@@ -49,11 +49,16 @@ SCHEMA_1 = (
         answer TEXT NOT NULL,                 -- admitted, refused
         asked REAL NOT NULL
     )""",
+    # PostgreSQL indexes no text beyond some 2,700 bytes: there the digest of a URL is the key.
+    Both("", "ALTER TABLE seeds DROP CONSTRAINT seeds_url_key"),
+    Both("", "CREATE UNIQUE INDEX seeds_by_url ON seeds (url_hash, md5(url))"),
+    Both("", "ALTER TABLE outside DROP CONSTRAINT outside_pkey"),
+    Both("", "CREATE UNIQUE INDEX outside_by_url ON outside (url_hash, md5(url))"),
 )
 
 PUT_OUTSIDE = (
     "INSERT INTO outside (url_hash, url, site, domain, kind, via, depth, party, found)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url_hash, url) DO NOTHING"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
 
 
@@ -68,7 +73,8 @@ def add_seed(
     now: float,
 ) -> tuple[int, bool]:
     """The seed's id, and whether it is new. Labels of a known seed are renewed."""
-    row = store.one("SELECT seed, labels FROM seeds WHERE url = ?", (url,))
+    there = "SELECT seed, labels FROM seeds WHERE url_hash = ? AND url = ?"
+    row = store.one(there, (url_hash, url))
     text = json.dumps(dict(labels), ensure_ascii=False, sort_keys=True)
     if row is not None:
         if labels and row[1] != text:
@@ -76,10 +82,13 @@ def add_seed(
         return int(row[0]), False
     row = store.one(
         "INSERT INTO seeds (url, url_hash, site, labels, source, added) VALUES (?, ?, ?, ?, ?, ?)"
-        " RETURNING seed",
+        " ON CONFLICT DO NOTHING RETURNING seed",
         (url, url_hash, site, text, source, now),
     )
-    assert row is not None
+    if row is None:  # another writer added it this moment
+        row = store.one(there, (url_hash, url))
+        assert row is not None
+        return int(row[0]), False
     return int(row[0]), True
 
 

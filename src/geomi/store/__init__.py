@@ -4,6 +4,7 @@ Takes sentences and rows from the `tables.py` of each stage. Gives rows, transac
 geomi's own tree.
 """
 
-from geomi.store.sqlite import SqliteStore, Store, open_store
+from geomi.store.sqlite import SqliteStore
+from geomi.store.store import POSTGRESQL, SQLITE, Both, Store, open_store
 
-__all__ = ["SqliteStore", "Store", "open_store"]
+__all__ = ["POSTGRESQL", "SQLITE", "Both", "SqliteStore", "Store", "open_store"]

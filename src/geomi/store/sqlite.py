@@ -5,40 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from geomi.errors import OperatorError, ResourceError
-
-Row = tuple[Any, ...]
+from geomi.store.store import SQLITE, Row, Store
 
 #: How long a writer waits for another's transaction. Batches hold the lock for some milliseconds.
 BUSY_S = 60.0
 
 
-class Store(Protocol):
-    """What stages may ask of a database. One object belongs to one thread."""
-
-    dialect: str
-
-    def all(self, sql: str, params: Sequence[Any] = ()) -> list[Row]: ...
-    def one(self, sql: str, params: Sequence[Any] = ()) -> Row | None: ...
-    def each(self, sql: str, params: Sequence[Any] = ()) -> Iterator[Row]: ...
-    def run(self, sql: str, params: Sequence[Any] = ()) -> int: ...
-    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None: ...
-    def transaction(self) -> contextlib.AbstractContextManager[None]: ...
-    def close(self) -> None: ...
-
-
 class SqliteStore:
     """One connection. Writes happen inside `transaction()`, which takes the write lock at once."""
 
-    dialect = "sqlite"
+    dialect = SQLITE
 
     def __init__(self, path: str, *, readonly: bool = False) -> None:
         self.path = path
         self._inside = False
+        self.fence: Callable[[Store], None] | None = None
         try:
             if readonly:
                 uri = f"{Path(path).absolute().as_uri()}?mode=ro"
@@ -106,6 +93,8 @@ class SqliteStore:
             raise _translated(error, self.path) from error
         self._inside = True
         try:
+            if self.fence is not None:
+                self.fence(self)
             yield
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
@@ -120,6 +109,35 @@ class SqliteStore:
                 raise _translated(error, self.path) from error
         finally:
             self._inside = False
+
+    @contextlib.contextmanager
+    def image(self) -> Iterator[None]:
+        """All reads inside see the same commits."""
+        if self._inside:
+            yield
+            return
+        self.run("BEGIN")
+        self._inside = True
+        try:
+            yield
+        finally:
+            self._inside = False
+            self.run("ROLLBACK")
+
+    def make(self) -> None:
+        """A file needs nothing more, and the transaction keeps all others out."""
+
+    def is_empty(self) -> bool:
+        return self.one("SELECT 1 FROM sqlite_master WHERE name = 'meta'") is None
+
+    def enter(self, room: str) -> None:
+        """The write lock keeps all others out."""
+
+    def present(self, room: str) -> frozenset[str]:
+        return frozenset()
+
+    def now(self) -> float:
+        return time.time()
 
     def close(self) -> None:
         self._db.close()
@@ -142,14 +160,6 @@ def _is_frozen(path: str) -> bool:
     except OSError:
         has_log = False
     return not has_log and not os.access(os.path.dirname(path) or ".", os.W_OK)
-
-
-def open_store(address: str, *, readonly: bool = False) -> Store:
-    """Opens the store at a file path."""
-    if "://" in address:
-        scheme = address.split(":", 1)[0]
-        raise OperatorError(f"store = {scheme}://…: this version keeps its store in SQLite only")
-    return SqliteStore(address, readonly=readonly)
 
 
 def _translated(error: sqlite3.Error, path: str) -> Exception:
