@@ -24,11 +24,19 @@ def register(into: typer.Typer) -> None:
 def start(
     bind: Annotated[
         str,
-        typer.Option(help="Address of this machine by which other nodes reach it."),
+        typer.Option(
+            metavar="ADDRESS", help="Address of this machine by which other nodes reach it."
+        ),
     ] = "127.0.0.2",
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="Port of the head.")] = _PORT,
-    join: Annotated[str, typer.Option(help="Join the cluster whose head is at HOST:PORT.")] = "",
-    cpus: Annotated[int | None, typer.Option(min=1, help="Cores to offer; default: all.")] = None,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=1, max=65_535, help="Port of the head.")
+    ] = _PORT,
+    join: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Join the cluster whose head is at HOST:PORT.")
+    ] = "",
+    cpus: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Cores to offer; default: all.")
+    ] = None,
 ) -> int:
     """Start a node of a Ray cluster on this machine: the head, or with --join one more.
 
@@ -48,7 +56,10 @@ def start(
 @app.command()
 def status(
     address: Annotated[
-        str, typer.Option(help="The head, HOST:PORT; default: this machine's cluster.")
+        str,
+        typer.Option(
+            metavar="HOST:PORT", help="The head, HOST:PORT; default: this machine's cluster."
+        ),
     ] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Facts for another program.")] = False,
 ) -> int:

@@ -36,14 +36,18 @@ def register(app: typer.Typer) -> None:
 
 
 def init(
-    collection: Annotated[Path, typer.Argument(help="Directory to make.")],
+    collection: Annotated[Path, typer.Argument(metavar="COLLECTION", help="Directory to make.")],
     sets: Annotated[
-        list[str] | None, typer.Option("--set", help="Setting as table.key=value; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="TABLE.KEY=VALUE", help="Setting as table.key=value; repeatable."
+        ),
     ] = None,
     store: Annotated[
         str | None,
         typer.Option(
-            help="PostgreSQL: postgresql://user@host/database, perhaps with ?schema=NAME."
+            metavar="ADDRESS",
+            help="PostgreSQL: postgresql://user@host/database, perhaps with ?schema=NAME.",
         ),
     ] = None,
 ) -> None:
@@ -60,46 +64,73 @@ def init(
 
 
 def crawl(
-    collection: Annotated[Path, typer.Argument(help="The collection; made if it is not there.")],
+    collection: Annotated[
+        Path, typer.Argument(metavar="COLLECTION", help="The collection; made if it is not there.")
+    ],
     urls_: Annotated[list[str] | None, typer.Argument(metavar="[URL]...", help="Seeds.")] = None,
     seeds: Annotated[
-        list[Path] | None, typer.Option("--seeds", help="File of seeds: a list, sitemap or feed.")
+        list[Path] | None,
+        typer.Option("--seeds", metavar="FILE", help="File of seeds: a list, sitemap or feed."),
     ] = None,
     manners: Annotated[
-        str | None, typer.Option(help="Preset of rests: polite, paper or own.")
+        str | None,
+        typer.Option(metavar="polite|paper|own", help="Preset of rests: polite, paper or own."),
     ] = None,
     own: Annotated[
         list[str] | None,
-        typer.Option(help="A host of yours, HOST[:PORT] or *.example.org: no rest; repeatable."),
+        typer.Option(
+            metavar="HOST[:PORT]",
+            help="A host of yours, HOST[:PORT] or *.example.org: no rest; repeatable.",
+        ),
     ] = None,
     allow_network: Annotated[
         list[str] | None,
-        typer.Option(help="A private network that may be visited, as 10.0.0.0/8; repeatable."),
+        typer.Option(
+            metavar="CIDR", help="A private network that may be visited, as 10.0.0.0/8; repeatable."
+        ),
     ] = None,
     scope: Annotated[
-        str | None, typer.Option(help="What a seed covers: site, prefix or domain.")
+        str | None,
+        typer.Option(
+            metavar="site|prefix|domain", help="What a seed covers: site, prefix or domain."
+        ),
     ] = None,
     include: Annotated[
-        list[str] | None, typer.Option(help="Regular expression a URL must match; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="REGEX", help="Regular expression a URL must match; repeatable."),
     ] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option(help="Regular expression of URLs to leave out; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="REGEX", help="Regular expression of URLs to leave out; repeatable."),
     ] = None,
-    max_depth: Annotated[int | None, typer.Option(help="Most links from the seed.")] = None,
-    max_pages: Annotated[int | None, typer.Option(help="Most pages of one seed.")] = None,
-    max_visits: Annotated[int | None, typer.Option(help="Most visits of this crawl.")] = None,
-    max_time: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
-    max_bytes: Annotated[int | None, typer.Option(help="Stop after so many bytes.")] = None,
+    max_depth: Annotated[
+        int | None, typer.Option(metavar="N", help="Most links from the seed.")
+    ] = None,
+    max_pages: Annotated[
+        int | None, typer.Option(metavar="N", help="Most pages of one seed.")
+    ] = None,
+    max_visits: Annotated[
+        int | None, typer.Option(metavar="N", help="Most visits of this crawl.")
+    ] = None,
+    max_time: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Stop after so many seconds.")
+    ] = None,
+    max_bytes: Annotated[
+        int | None, typer.Option(metavar="N", help="Stop after so many bytes.")
+    ] = None,
     requisites: Annotated[
         bool | None,
         typer.Option("--requisites/--no-requisites", help="Images, styles, scripts of pages."),
     ] = None,
-    agents: Annotated[int | None, typer.Option(help="Agent processes.")] = None,
+    agents: Annotated[int | None, typer.Option(metavar="N", help="Agent processes.")] = None,
     engine: Annotated[
-        str | None, typer.Option(help="What carries the agents: local or ray.")
+        str | None, typer.Option(metavar="local|ray", help="What carries the agents: local or ray.")
     ] = None,
     address: Annotated[
-        str | None, typer.Option(help="The Ray cluster, HOST:PORT; default: this machine's.")
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="The Ray cluster, HOST:PORT; default: this machine's."
+        ),
     ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Where another crawl goes on, begin when it has ended.")
@@ -112,7 +143,10 @@ def crawl(
         bool, typer.Option("--again", help="Visit all known pages once more, as a new run.")
     ] = False,
     sets: Annotated[
-        list[str] | None, typer.Option("--set", help="Setting as table.key=value; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="TABLE.KEY=VALUE", help="Setting as table.key=value; repeatable."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end.")] = False,
 ) -> int:

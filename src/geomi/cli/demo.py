@@ -26,10 +26,12 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    collection: Annotated[Path, typer.Argument(help="Where the collection is made.")] = Path(
-        "demo"
-    ),
-    sites: Annotated[int, typer.Option(min=1, max=2000, help="Sites of the sample web.")] = 40,
+    collection: Annotated[
+        Path, typer.Argument(metavar="COLLECTION", help="Where the collection is made.")
+    ] = Path("demo"),
+    sites: Annotated[
+        int, typer.Option(metavar="N", min=1, max=2000, help="Sites of the sample web.")
+    ] = 40,
     as_json: Annotated[bool, typer.Option("--json", help="Facts for another program.")] = False,
 ) -> int:
     """Crawl the embedded sample web and show what was found. Needs no network."""

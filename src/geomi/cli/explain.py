@@ -36,7 +36,10 @@ def register(into: typer.Typer) -> None:
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 Sets = Annotated[
-    list[str] | None, typer.Option("--set", help="Setting as table.key=value; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="TABLE.KEY=VALUE", help="Setting as table.key=value; repeatable."
+    ),
 ]
 Patterns = list[str] | None
 
@@ -56,20 +59,29 @@ def url(
         list[str], typer.Argument(metavar="[COLLECTION] URL...", help="URLs, as they stand.")
     ],
     collection: Annotated[
-        Path | None, typer.Option(help="Judge by this collection's seeds and settings.")
+        Path | None,
+        typer.Option(metavar="DIRECTORY", help="Judge by this collection's seeds and settings."),
     ] = None,
     seeds: Annotated[
-        Patterns, typer.Option("--seed", help="Judge as if this were crawled; repeatable.")
+        Patterns,
+        typer.Option("--seed", metavar="URL", help="Judge as if this were crawled; repeatable."),
     ] = None,
-    base: Annotated[str | None, typer.Option(help="URL of the page that holds the links.")] = None,
+    base: Annotated[
+        str | None, typer.Option(metavar="URL", help="URL of the page that holds the links.")
+    ] = None,
     scope: Annotated[
-        str | None, typer.Option(help="What a seed covers: site, prefix or domain.")
+        str | None,
+        typer.Option(
+            metavar="site|prefix|domain", help="What a seed covers: site, prefix or domain."
+        ),
     ] = None,
     include: Annotated[
-        Patterns, typer.Option(help="Regular expression a URL must match; repeatable.")
+        Patterns,
+        typer.Option(metavar="REGEX", help="Regular expression a URL must match; repeatable."),
     ] = None,
     exclude: Annotated[
-        Patterns, typer.Option(help="Regular expression of URLs to leave out; repeatable.")
+        Patterns,
+        typer.Option(metavar="REGEX", help="Regular expression of URLs to leave out; repeatable."),
     ] = None,
     sets: Sets = None,
     as_json: AsJson = False,
@@ -244,13 +256,18 @@ def robots(
         list[str], typer.Argument(metavar="URL...", help="URLs, or paths with their query.")
     ],
     agent: Annotated[
-        str | None, typer.Option(help="Product token; default: robots.agent of the settings.")
+        str | None,
+        typer.Option(metavar="TOKEN", help="Product token; default: robots.agent of the settings."),
     ] = None,
     own: Annotated[
-        Patterns, typer.Option(help="A host of yours; its address may be private; repeatable.")
+        Patterns,
+        typer.Option(
+            metavar="HOST[:PORT]", help="A host of yours; its address may be private; repeatable."
+        ),
     ] = None,
     allow_network: Annotated[
-        Patterns, typer.Option(help="A private network that may be asked; repeatable.")
+        Patterns,
+        typer.Option(metavar="CIDR", help="A private network that may be asked; repeatable."),
     ] = None,
     sets: Sets = None,
     as_json: AsJson = False,

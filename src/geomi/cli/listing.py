@@ -25,25 +25,35 @@ _COLUMNS = (
 
 
 def pages(
-    collection: Annotated[Path, typer.Argument(help="Directory of the collection.")],
+    collection: Annotated[
+        Path, typer.Argument(metavar="COLLECTION", help="Directory of the collection.")
+    ],
     outcome: Annotated[
         list[str] | None,
-        typer.Option(help="Outcomes, as OK,code or cTim; repeatable."),
+        typer.Option(metavar="NAMES", help="Outcomes, as OK,code or cTim; repeatable."),
     ] = None,
-    code: Annotated[list[int] | None, typer.Option(help="HTTP status; repeatable.")] = None,
-    site: Annotated[str | None, typer.Option(help="Host, or host:port.")] = None,
+    code: Annotated[
+        list[int] | None, typer.Option(metavar="STATUS", help="HTTP status; repeatable.")
+    ] = None,
+    site: Annotated[
+        str | None, typer.Option(metavar="HOST[:PORT]", help="Host, or host:port.")
+    ] = None,
     kind: Annotated[
-        list[str] | None, typer.Option(help="Link kinds, as a,f; s is a seed, e a requisite.")
+        list[str] | None,
+        typer.Option(metavar="KINDS", help="Link kinds, as a,f; s is a seed, e a requisite."),
     ] = None,
     mime: Annotated[
-        str | None, typer.Option(help="MIME type; one that ends in / covers all below it.")
+        str | None,
+        typer.Option(metavar="TYPE", help="MIME type; one that ends in / covers all below it."),
     ] = None,
-    depth: Annotated[int | None, typer.Option(help="Links from the seed, exactly.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(metavar="N", help="Links from the seed, exactly.")
+    ] = None,
     pending: Annotated[bool, typer.Option("--pending", help="Only what waits.")] = False,
     match: Annotated[
-        str | None, typer.Option(help="Regular expression, or a part, of the URL.")
+        str | None, typer.Option(metavar="TEXT", help="Regular expression, or a part, of the URL.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=0, help="At most so many.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=0, help="At most so many.")] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated, with a header.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> int:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 LATER_LISTED = 10
 
-CollectionPath = Annotated[Path, typer.Argument(help="Directory of the collection.")]
+CollectionPath = Annotated[
+    Path, typer.Argument(metavar="COLLECTION", help="Directory of the collection.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Facts for another program.")]
 
 
@@ -216,7 +218,7 @@ def _print_status(path: Path, facts: dict[str, Any]) -> None:
 
 def story(
     collection: CollectionPath,
-    url: Annotated[str, typer.Argument(help="The URL, in any spelling.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The URL, in any spelling.")],
     as_json: AsJson = False,
 ) -> int:
     """Why a page is here or not: found, asked, refused, kept, waiting, in order of time."""

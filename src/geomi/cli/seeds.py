@@ -47,7 +47,9 @@ Origin = Annotated[
 ]
 Labels = Annotated[
     list[str] | None,
-    typer.Option("--label", help="Only seeds with this label, key=value; repeatable."),
+    typer.Option(
+        "--label", metavar="KEY=VALUE", help="Only seeds with this label, key=value; repeatable."
+    ),
 ]
 
 
@@ -71,11 +73,19 @@ def add(
     urls: Annotated[list[str] | None, typer.Argument(metavar="[URL]...", help="Seeds.")] = None,
     files: Annotated[
         list[str] | None,
-        typer.Option("--file", help="A list, sitemap or feed; - for standard input; repeatable."),
+        typer.Option(
+            "--file",
+            metavar="FILE",
+            help="A list, sitemap or feed; - for standard input; repeatable.",
+        ),
     ] = None,
     labels: Annotated[
         list[str] | None,
-        typer.Option("--label", help="A label for all that is added, key=value; repeatable."),
+        typer.Option(
+            "--label",
+            metavar="KEY=VALUE",
+            help="A label for all that is added, key=value; repeatable.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -174,7 +184,8 @@ def _list_candidates(store: Store, *, as_json: bool) -> None:
 def export(
     collection: Where,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; default: print.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File to write; default: print."),
     ] = None,
     origin: Origin = None,
     labels: Labels = None,

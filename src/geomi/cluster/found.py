@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from geomi.frontier import tables
 from geomi.frontier.tables import Known
+from geomi.frontier.ways import bring_nearer, readmit
 from geomi.records import PASSES_SEEN
 from geomi.states import Outcome
 from geomi.store import Store
@@ -47,7 +48,7 @@ def found_nearer(
     Redirects and requisites cost no depth, so a level may find a page of its own after it found
     the same page one level deeper.
     """
-    known = tables.bring_nearer(store, new.known, new.site_id, new.url_hash, is_settled=is_settled)
+    known = bring_nearer(store, new.known, new.site_id, new.url_hash, is_settled=is_settled)
     return None if known is None else replace(new, known=known)
 
 
@@ -59,7 +60,7 @@ def revive(store: Store, new: NewPage, counts: Counter[str]) -> NewPage | None:
     known = new.known
     if known.reason & PASSES_SEEN:
         return _once_more(store, new)
-    page = tables.readmit(store, known, new.site_id, new.url_hash)
+    page = readmit(store, known, new.site_id, new.url_hash)
     if page is None:
         return None
     counts["outcome.skip"] -= 1
