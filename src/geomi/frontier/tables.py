@@ -153,13 +153,13 @@ _PAGE = (
     "p.page, p.url, w.depth, p.depth, p.party, p.kind, p.via, p.hops, p.outcome, p.fails, p.visits,"
     " p.digest, p.etag, p.last_modified, p.stored_date, p.stored_id, p.stored_digest"
 )
-_KNOWN = _PAGE + ", w.reason, w.not_before, w.tries"
+KNOWN = _PAGE + ", w.reason, w.not_before, w.tries"
 
 
 def window(store: Store, site_id: int, *, after: tuple[int, int], limit: int) -> list[Known]:
     """The next pending pages of a site in order of (rank, page), beyond `after`."""
     rows = store.all(
-        f"SELECT {_KNOWN} FROM pending w JOIN pages p ON p.page = w.page"
+        f"SELECT {KNOWN} FROM pending w JOIN pages p ON p.page = w.page"
         " WHERE w.site_id = ? AND (w.depth, w.page) > (?, ?)"
         " ORDER BY w.depth, w.page LIMIT ?",
         (site_id, after[0], after[1], limit),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from geomi.frontier.tables import Known
+from geomi.frontier.tables import KNOWN, Known
 from geomi.store import Store
 
 
@@ -51,7 +51,7 @@ def bring_nearer(
         (known.depth, known.kind, known.via, known.hops, row[0]),
     )
     moved = store.one(
-        f"SELECT {_KNOWN} FROM pending w JOIN pages p ON p.page = w.page"
+        f"SELECT {KNOWN} FROM pending w JOIN pages p ON p.page = w.page"
         " WHERE w.site_id = ? AND w.depth = ? AND w.page = ?",
         (site_id, known.rank, row[0]),
     )
