@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from geomi import config
@@ -12,6 +14,7 @@ from geomi.cluster.simweb import WorldWeb
 from geomi.cluster.verify import BytesDisk, verify
 from geomi.seeds.lists import Seed
 from geomi.states import TRANSIENT
+from geomi.store.postgres import PostgresStore
 from geomi.world import Params, World, reachable
 from geomi.world.changes import EPOCH_S
 
@@ -23,12 +26,31 @@ HASTY = (
 )  # fmt: skip
 
 
+class OnPostgres(PostgresStore):
+    """A real PostgreSQL; each transaction is a crash point before, and one after its commit."""
+
+    def __init__(self, address: str, tick: Callable[[str], None]) -> None:
+        super().__init__(address)
+        self._tick = tick
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        if self._inside:
+            yield
+            return
+        self._tick("begin")
+        with super().transaction():
+            yield
+            self._tick("before the commit")
+        self._tick("after the commit")
+
+
 def simulation(
     seed: int, *, sites: int = 6, pages: int = 12, agents: int = 2,
     sets: tuple[str, ...] = HASTY, forgets_sync: bool = False,
-    shares: Mapping[str, float] | None = None, trap_steps: int = 0,
+    shares: Mapping[str, float] | None = None, trap_steps: int = 0, address: str = "",
 ) -> tuple[Simulation, World]:  # fmt: skip
-    """`shares`: of the world; with them every name a site has is a seed."""
+    """`shares`: of the world; with them every name a site has is a seed. `address`: of a store."""
     world = World(
         Params(seed=seed, sites=sites, pages=pages, shares=shares or {}, trap_steps=trap_steps)
     )
@@ -37,6 +59,7 @@ def simulation(
     sim = Simulation(
         WorldWeb(world, seed=seed), settings, seeds=seeds, agents=agents, seed=seed,
         forgets_sync=forgets_sync, start=EPOCH_S,
+        store=partial(OnPostgres, address) if address else None,
     )  # fmt: skip
     return sim, world
 
@@ -102,7 +125,7 @@ def faults(sim: Simulation, world: World, *, again: bool = False, traps: bool = 
     for url, number in sim.store.all(
         f"SELECT p.url, count(*) FROM visits v JOIN pages p ON p.page = v.page"
         f" WHERE v.page > 0 AND v.outcome NOT IN ({marks}) AND v.code < 500 AND v.code <> 429"
-        " GROUP BY v.page, v.run HAVING count(*) > 1",
+        " GROUP BY p.url, v.page, v.run HAVING count(*) > 1",
         final,
     ):
         wrong.append(f"{url}: committed {number} times")

@@ -16,7 +16,7 @@ from geomi.archive.writer import FileWrite
 from geomi.cluster.admitted import OUTSIDE, known_sites
 from geomi.cluster.found import NewPage, found_nearer, page_row, revive
 from geomi.cluster.givenup import REFUSED, give_up_site, refused_as
-from geomi.frontier import counters
+from geomi.frontier import counters, maybes
 from geomi.frontier import tables as frontier_tables
 from geomi.frontier.tables import Known
 from geomi.history import tables as history_tables
@@ -263,9 +263,9 @@ def _insert(
     store.many(frontier_tables.NEW_PAGE, [page_row(n) for n in sure])
     fresh: list[NewPage] = []
     there: list[NewPage] = []
-    maybes = [n for n in batch.new if n.is_maybe and n.site_id not in refused]
+    unsure = [n for n in batch.new if n.is_maybe and n.site_id not in refused]
     for new, is_new in zip(
-        maybes, frontier_tables.put_maybes(store, [page_row(n) for n in maybes]), strict=True
+        unsure, maybes.put_maybes(store, [page_row(n) for n in unsure]), strict=True
     ):
         if is_new:
             sure.append(new)
@@ -276,7 +276,7 @@ def _insert(
     _wait(store, sure)
     nearer: list[NewPage] = []
     revived: dict[int, NewPage] = {}  # by page: two notices of one page are one wish
-    changeable = frontier_tables.changeable(store, [page_row(n) for n in there])
+    changeable = maybes.changeable(store, [page_row(n) for n in there])
     for new, may_change in zip(there, changeable, strict=True):
         if not (may_change or new.known.reason & PASSES_SEEN):
             continue

@@ -13,7 +13,7 @@ from geomi.cluster.context import SiteRules
 from geomi.cluster.found import NewPage, found_nearer, page_row, revive
 from geomi.cluster.plan import site_rules
 from geomi.config import Settings
-from geomi.frontier import counters, retry, tables
+from geomi.frontier import counters, maybes, retry, tables
 from geomi.frontier.scope import prefix_of
 from geomi.frontier.tables import Known
 from geomi.records import PASSES_SEEN
@@ -155,7 +155,7 @@ class Post:
         fresh: list[NewPage] = []
         there: list[NewPage] = []
         for new, is_new in zip(
-            news, tables.put_maybes(store, [page_row(new) for new in news]), strict=True
+            news, maybes.put_maybes(store, [page_row(new) for new in news]), strict=True
         ):
             if is_new:
                 sums.counts["pages.known"] += 1
@@ -163,7 +163,7 @@ class Post:
             if not new.why:
                 (fresh if is_new else there).append(new)
         self._wait(fresh, sums)
-        changeable = tables.changeable(store, [page_row(new) for new in there])
+        changeable = maybes.changeable(store, [page_row(new) for new in there])
         for new, may_change in zip(there, changeable, strict=True):
             if not (may_change or new.known.reason & PASSES_SEEN):
                 continue

@@ -34,7 +34,7 @@ from geomi.frontier import counters
 from geomi.records import Answer, Capture
 from geomi.seeds.lists import Seed
 from geomi.states import Outcome
-from geomi.store import SqliteStore
+from geomi.store import SqliteStore, Store
 from geomi.store.migrate import migrate
 
 _STORE_S = 0.002  # what a job of the store's thread takes in virtual time
@@ -128,6 +128,7 @@ class Simulation:
         start: float = 1_700_000_000.0,
         forgets_sync: bool = False,
         extractor: Callable[[], Any] | None = None,
+        store: Callable[[Callable[[str], None]], Store] | None = None,  # default: SimStore
     ) -> None:
         self.web = web
         self.settings = settings
@@ -145,7 +146,7 @@ class Simulation:
         self._serial = 0
         self._extractor = extractor or (lambda: extractor_of(settings))
         self.files = SimFiles(tick=self._tick, forgets_sync=forgets_sync)
-        self.store = SimStore(self._tick)
+        self.store = (store or SimStore)(self._tick)
         migrate(self.store, tables.MIGRATIONS, where="simulation")
         self.coordinator = Coordinator(self.store, settings)
         self.run = 0
