@@ -11,7 +11,7 @@ import pytest
 from bench.corpus import CORPORA, Corpus
 from bench.nginx import serving
 
-from journeys.crawling import geomi, must_be_sound, outcomes
+from journeys.crawling import geomi, must_be_sound, outcomes, pages
 
 #: What one of the two asks for and the other does not, by corpus, each with its reason.
 WGET_ALONE = {
@@ -57,4 +57,5 @@ def test_the_pages_of_real_documentation_are_those_that_wget_finds(
     assert by_geomi - by_wget == GEOMI_ALONE.get(corpus.name, set())
     start = f"http://127.0.0.1:{port}"
     assert {url.removeprefix(start) for url in outcomes(tmp_path / "c")} == by_geomi
+    assert {row["why"] for row in pages(tmp_path / "c")} <= {"", "prefix"}  # no valve closed
     must_be_sound(tmp_path / "c")

@@ -20,13 +20,27 @@ def outlinks(
     depth: int = 0,
     fetch_time_ms: int | None = None,
     fields: Sequence[tuple[str, str]] = (),
-) -> bytes:
-    """The metadata block of a page: where it was found, how deep, and each link with its kind."""
+    lines: bytearray | None = None,
+) -> bytes | bytearray:
+    """The metadata block of a page: where it was found, how deep, and each link with its kind.
+
+    `lines`: of links that `outlink_lines` has written already; they become the block, since a
+    second copy of very many would cost too much.
+    """
     first = f"via: {header_uri(via)}\r\n" if via else ""
     extra = warc_fields(fields).decode() if fields else ""
-    lines = "".join([f"outlink: {target.url} {kind}\r\n" for kind, target in links])
     took = "" if fetch_time_ms is None else f"fetchTimeMs: {fetch_time_ms}\r\n"
-    return f"{first}depth: {depth}\r\n{took}{extra}{lines}".encode()
+    start = f"{first}depth: {depth}\r\n{took}{extra}".encode()
+    if lines is None:
+        return start + outlink_lines(links)
+    lines[:0] = start
+    lines += outlink_lines(links)
+    return lines
+
+
+def outlink_lines(links: list[tuple[str, Target]]) -> bytes:
+    """A line for each link; of very many links it is to be asked for piece by piece."""
+    return "".join([f"outlink: {target.url} {kind}\r\n" for kind, target in links]).encode()
 
 
 def http_header_fields(head: bytes) -> bytes:

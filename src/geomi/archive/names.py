@@ -78,7 +78,7 @@ def sha1_name(digest: bytes) -> str:
     return "sha1:" + x.to_bytes(32, "big").translate(_B32).decode()
 
 
-def sha1_b32(data: bytes) -> str:
+def sha1_b32(data: bytes | bytearray) -> str:
     """The digest of `data` as WARC headers carry it."""
     return sha1_name(sha1(data).digest())
 

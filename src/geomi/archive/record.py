@@ -15,7 +15,13 @@ from typing import Literal
 from isal import isal_zlib
 from msgspec import Struct
 
-from geomi.archive.fields import dns_text, http_header_fields, outlinks, warc_fields
+from geomi.archive.fields import (
+    dns_text,
+    http_header_fields,
+    outlink_lines,
+    outlinks,
+    warc_fields,
+)
 from geomi.archive.names import (
     EMPTY_DIGEST,
     Ids,
@@ -43,6 +49,7 @@ __all__ = [
     "dns_text",
     "gzip_member",
     "http_header_fields",
+    "outlink_lines",
     "outlinks",
     "resource",
     "revisit_members",
@@ -63,6 +70,7 @@ PROFILES: dict[Profile, str] = {
 _GZIP = 31  # window bits: 15, with a gzip header (which carries no time and no name)
 _ISAL_LEVEL_MAX = 3  # greater levels go to zlib: denser, four to eight times slower
 _END = b"\r\n\r\n"
+_JOINED_BYTES = 1 << 20
 _FIELDS_TYPE = "application/warc-fields"
 #: A field of our own, on all records of a server whose certificate was not checked.
 UNVERIFIED = "X-Geomi-TLS: not verified\r\n"
@@ -129,7 +137,7 @@ def capture_members(
     ids: Ids,
     warcinfo_id: str,
     payload_digest: str | None = None,
-    metadata: bytes | None = None,
+    metadata: bytes | bytearray | None = None,
     requests: bool = True,
     level: int = 1,
     identified_type: str = "",
@@ -192,7 +200,7 @@ def revisit_members(
     date: str,
     ids: Ids,
     warcinfo_id: str,
-    metadata: bytes | None = None,
+    metadata: bytes | bytearray | None = None,
     requests: bool = True,
     level: int = 1,
 ) -> Members:
@@ -245,7 +253,7 @@ def _common(capture: Capture, *, date: str, uri: str, warcinfo_id: str) -> str:
 def _companions(
     parts: list[bytes | SpoolPart],
     asked: Capture | None,
-    metadata: bytes | None,
+    metadata: bytes | bytearray | None,
     *,
     to: str,
     common: str,
@@ -271,7 +279,15 @@ def _companions(
             f"WARC-Concurrent-To: <{to}>\r\nWARC-Block-Digest: {sha1_b32(metadata)}\r\n"
             f"Content-Type: {_FIELDS_TYPE}\r\nContent-Length: {len(metadata)}\r\n\r\n"
         ).encode()
-        parts.append(gzip_member(b"".join((header, metadata, _END)), level))
+        parts.append(_joined_member((header, metadata, _END), level))
+
+
+def _joined_member(pieces: Sequence[bytes | bytearray], level: int) -> bytes:
+    """One gzip member of some pieces; large ones are not put together first."""
+    if sum(map(len, pieces)) <= _JOINED_BYTES or level > _ISAL_LEVEL_MAX:
+        return gzip_member(b"".join(pieces), level)
+    z = isal_zlib.compressobj(level, isal_zlib.DEFLATED, _GZIP)
+    return b"".join([*(z.compress(piece) for piece in pieces), z.flush()])
 
 
 def _plain_member(

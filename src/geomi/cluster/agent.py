@@ -30,6 +30,7 @@ from geomi.cluster.farewells import Farewells
 from geomi.cluster.filling import Filling
 from geomi.cluster.flights import Flights
 from geomi.cluster.gate import Gate
+from geomi.cluster.gathering import Gathering
 from geomi.cluster.guise import tls_counter
 from geomi.cluster.held import Held
 from geomi.cluster.levels import Levels
@@ -38,13 +39,13 @@ from geomi.cluster.pageids import PageIds
 from geomi.cluster.quota import Quota
 from geomi.cluster.settle import Extract, Settler
 from geomi.cluster.starts import Starts
-from geomi.cluster.wishes import Wishes
+from geomi.cluster.wishes import SITEMAP, Wishes
 from geomi.fetch.guard import Guard
 from geomi.fetch.verdict import certificate_fault
 from geomi.frontier.politeness import Gaps
 from geomi.frontier.retry import OF_THE_SITE
 from geomi.frontier.tables import Known
-from geomi.records import Answer, Capture
+from geomi.records import Answer, Capture, Page
 from geomi.states import TRANSIENT
 
 _RENEW_SHARE = 0.25  # of a lease's time between renewals
@@ -107,7 +108,10 @@ class Agent:
             gaps=gaps, quota=quota, levels=levels, addresses=addresses, gate=gate,
             farewells=farewells,
         )  # fmt: skip
-        self._held_back: list[tuple[int, Capture]] = []  # captures that came while ids ran short
+        self._gathering = Gathering(
+            flights=flights, filling=filling, wishes=wishes, settler=settler, page_ids=page_ids,
+            settle=self._settle,
+        )  # fmt: skip
         self._renew_at = 0.0
         self._drain_at = 0.0
         self._draining: set[int] = set()
@@ -235,11 +239,7 @@ class Agent:
 
     def ids(self, first: int, *, now: float) -> None:
         self._page_ids.came(first)
-        held_back, self._held_back = self._held_back, []
-        for ticket, capture in held_back:
-            flight = self._flights.get(ticket)
-            if flight is not None:
-                self._settle(flight, capture, now)
+        self._gathering.ids_came(now)
         self.wake(now)
 
     def drawn(self, number: int, *, now: float) -> None:
@@ -269,17 +269,26 @@ class Agent:
         """False if nobody wants the answer any more."""
         return ticket in self._flights
 
-    def fetched(self, capture: Capture, *, now: float) -> None:
-        flight = self._flights.get(capture.ticket)
-        if flight is None:
-            return
-        if self._page_ids.is_low() or self._held_back:
-            self._held_back.append((capture.ticket, capture))
-            return
-        self._settle(flight, capture, now)
-        self.wake(now)
+    def needs_body(self, ticket: int) -> bool:
+        """True of a request for a robots.txt or a sitemap: the machine reads it itself."""
+        flight = self._flights.get(ticket)
+        return flight is not None and (flight.known is None or flight.known.kind == SITEMAP)
 
-    def _settle(self, flight: Flight, capture: Capture, now: float) -> None:
+    @property
+    def is_gathering(self) -> bool:
+        """True while the links of a large page are taken in, some with each batch."""
+        return self._gathering.is_busy
+
+    def fetched(self, capture: Capture, *, now: float, page: Page | None = None) -> None:
+        """`page`: what it says, where the shell has read that beside the loop."""
+        if capture.ticket in self._flights:
+            self._gathering.came(capture, page, now)
+            self.wake(now)
+
+    def _settle(
+        self, flight: Flight, capture: Capture, page: Page | None, lines: bytearray | None,
+        now: float,
+    ) -> None:  # fmt: skip
         ctx = flight.ctx
         self._flights.landed(capture.ticket)
         size = len(capture.head) + (capture.spool.size if capture.spool else len(capture.body))
@@ -300,14 +309,16 @@ class Agent:
         if known is None:
             self._gate.came(flight, capture, now)
         else:
-            self._page_came(ctx, known, capture, now)
+            later = self._settler.page(ctx, known, capture, page=page, gathered=lines, now=now)
+            self._page_came(ctx, known, capture, later, now)
         self._filling.filled(now)
 
-    def _page_came(self, ctx: Context, known: Known, capture: Capture, now: float) -> None:
+    def _page_came(
+        self, ctx: Context, known: Known, capture: Capture, later: Known | None, now: float
+    ) -> None:
         self.visits += 1
         ctx.visits += 1
         outcome = capture.outcome
-        later = self._settler.page(ctx, known, capture, now=now)
         if later is not None:
             ctx.queue.give_back(later, now=now)
         if capture.code in (429, 503):
@@ -357,6 +368,7 @@ class Agent:
             if ctx is not None and ctx.epoch == batch.epochs.get(site_id):
                 self._farewells.lose(ctx, now)
         self._farewells.written(now)
+        self._gathering.go_on(now)
         self.wake(now)
 
     def _moved(self, ctx: Context, known: Known, now: float) -> None:

@@ -7,6 +7,9 @@ from geomi.cluster.batch import FILE, OFFSET, Batch
 from geomi.cluster.commands import Command, Load, Write
 from geomi.cluster.context import Context, Plan
 
+#: Pages found that a batch holds, half a KiB each; pages with many new links fill it so.
+_NEW_PAGES = 20_000
+
 
 class Filling:
     """Says when it is handed over, and which sites have rows that the store does not know yet."""
@@ -60,6 +63,7 @@ class Filling:
         return self._writing is not None and (
             len(self.batch.visits) >= 2 * self._plan.batch_visits
             or self.batch.payload_bytes >= 2 * self._plan.batch_bytes
+            or len(self.batch.new) >= 2 * _NEW_PAGES
         )
 
     @property
@@ -85,6 +89,7 @@ class Filling:
             len(batch.visits) >= self._plan.batch_visits
             or batch.payload_bytes >= self._plan.batch_bytes
             or len(batch.settled) >= 10 * self._plan.batch_visits
+            or len(batch.new) >= _NEW_PAGES
         ):
             self.write()
 

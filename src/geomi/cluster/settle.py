@@ -50,18 +50,35 @@ class Settler:
 
     # -- one page --------------------------------------------------------------------------------
 
-    def page(self, ctx: Context, known: Known, capture: Capture, *, now: float) -> Known | None:
-        """Settles a visit. A Known means: it waits again, and this is its new row."""
+    def read(self, capture: Capture) -> Page | None:
+        """What a document says; None: it is none."""
+        if capture.outcome is Outcome.OK or capture.outcome is Outcome.CUT:
+            return self._extractor.page(capture.url, parse_head(capture.head), capture.body)
+        return None
+
+    def page(
+        self,
+        ctx: Context,
+        known: Known,
+        capture: Capture,
+        *,
+        page: Page | None = None,
+        gathered: bytearray | None = None,
+        now: float,
+    ) -> Known | None:
+        """Settles a visit. A Known means: it waits again, and this is its new row.
+
+        `page`: what it says, if that was read; `gathered`: its links were taken in before, and
+        this is what the archive keeps of them.
+        """
         plan = self._plan
         batch = self._filling.touch(ctx)
         outcome = capture.outcome
         code = capture.code
         had = known.stored_date != ""
         fields = parse_head(capture.head) if capture.head else {}
-        page: Page | None = None
-        if outcome is Outcome.OK or outcome is Outcome.CUT:
-            page = self._extractor.page(capture.url, fields, capture.body)
-        elif outcome is Outcome.CODE and had:
+        page = page or self.read(capture)
+        if outcome is Outcome.CODE and had:
             if code == 304:
                 outcome = Outcome.SAME
             elif code in (404, 410):
@@ -81,8 +98,9 @@ class Settler:
         count(batch.counts, capture, page, has_signals=any("content-" in name for name, _ in said))
         if capture.head:
             digest, changed = self._archive(
-                ctx, known, capture, page, row, outcome=outcome, said=said, now=now
-            )
+                ctx, known, capture, page, row, outcome=outcome, said=said,
+                gathered=gathered, now=now,
+            )  # fmt: skip
         if known.kind == "h" and not known.hops:
             ctx.hints.came(outcome, code)
             # Where depths are limited a place in line is a depth.
@@ -110,8 +128,8 @@ class Settler:
             batch.seeds[seed] = (known.page, str(outcome), digest)
         if known.kind == SITEMAP and outcome is Outcome.OK:
             self._wishes.listed(ctx, known, capture, now=now)
-        elif page is not None:
-            self._wishes.links(ctx, known, page, now=now)
+        elif page is not None and gathered is None:
+            self._wishes.some(ctx, known, self._wishes.chosen(ctx, known, page, now=now), now=now)
         elif code in REDIRECTS and outcome is Outcome.CODE:
             self._wishes.redirect(ctx, known, fields.get("location", ""), now=now)
         if again_at is not None:
@@ -131,6 +149,7 @@ class Settler:
         *,
         outcome: Outcome,
         said: Sequence[tuple[str, str]] = (),
+        gathered: bytearray | None = None,
         now: float,
     ) -> tuple[str, int]:
         """Writes the records; returns the payload's digest and whether it changed (-1: unknown)."""
@@ -141,7 +160,7 @@ class Settler:
         metadata = None
         if plan.metadata and known.page:
             links = page.links if page else []
-            metadata = outlinks(links, known.via, depth=known.depth, fields=said)
+            metadata = outlinks(links, known.via, depth=known.depth, fields=said, lines=gathered)
         if outcome is Outcome.SAME:
             members = revisit_members(
                 capture,

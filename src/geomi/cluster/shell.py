@@ -20,7 +20,6 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from geomi import __version__, clock
 from geomi.archive.files import Lock, RealFiles
@@ -36,28 +35,22 @@ from geomi.cluster.given import hosts_of
 from geomi.cluster.ledger import Ledger
 from geomi.cluster.pageids import ID_RANGE
 from geomi.cluster.plan import extractor_of, limits_of, plan_of
+from geomi.cluster.reading import Reading
 from geomi.cluster.recover import recover
 from geomi.cluster.vault import read_vault
 from geomi.config import Settings
 from geomi.errors import ConflictError, OperatorError, ResourceError
-from geomi.extract import mime_of, parse_head
 from geomi.fetch.client import Client
 from geomi.fetch.dns import Resolver
 from geomi.fetch.guard import Guard
 from geomi.fetch.request import Fetch
 from geomi.frontier import counters
-from geomi.records import Capture, Spool
 from geomi.store import SQLITE, Store
 
 _RETRY_S = 5.0  # between tries of a batch while the disk is full or the store away
 _GRACE_S = 3.0  # what requests under way get when the agent is told to stop
 _FACTS_S = 1.0
 FILES_A_LIFE = 100_000
-#: Types and endings of what is read for links (or rules) although it is large enough to be spooled.
-_READ = frozenset(
-    {"text/html", "application/xhtml+xml", "text/css", "text/xml", "application/xml", ""}
-)
-_READ_ENDS = ("/robots.txt", ".xml", ".xml.gz")
 
 Jobs = asyncio.Queue[Errand]
 
@@ -168,12 +161,15 @@ class Shell:
             servers=tuple(settings.dns.servers),
             timeout_s=settings.dns.timeout_s,
         )
+        self._documents = Reading(
+            loop, settings, agent=self._agent, now=self._now, step=self._step, failed=self._fail
+        )
         client = Client(
             loop,
             limits=limits_of(settings),
             user_agent=settings.user_agent,
             spool_dir=spool,
-            done=self._fetched,
+            done=self._documents.came,
             contact=settings.agent.contact if "@" in settings.agent.contact else "",
             connections=plan.connections,
             ca_file=settings.fetch.ca_file,
@@ -182,6 +178,7 @@ class Shell:
             with client as self._client:
                 self._wake()
                 await self._done.wait()
+        self._documents.close()
         facts.cancel()
         for task in list(self._tasks):
             task.cancel()
@@ -256,25 +253,6 @@ class Shell:
         except Exception as error:
             self._fail(error)
 
-    def _fetched(self, capture: Capture) -> None:
-        try:
-            if capture.spool is not None:
-                if not self._agent.awaits(capture.ticket):
-                    os.unlink(capture.spool.path)
-                    return
-                capture = self._with_body(capture, capture.spool)
-            self._agent.fetched(capture, now=self._now())
-            self._drain()
-        except Exception as error:
-            self._fail(error)
-
-    def _with_body(self, capture: Capture, spool: Spool) -> Capture:
-        """A spooled body that is to be read for links comes back into memory, up to a bound."""
-        if mime_of(parse_head(capture.head)) not in _READ and not capture.url.endswith(_READ_ENDS):
-            return capture
-        with open(spool.path, "rb") as file:
-            return replace(capture, body=file.read(self._settings.fetch.html_bytes))
-
     def _drain(self) -> None:
         """Carries out what the machine asked for, and sees to its next waking."""
         if self._in_drain:
@@ -286,6 +264,7 @@ class Shell:
                     self._carry_out(command)
         finally:
             self._in_drain = False
+        self._documents.go_on()
         if self._agent.is_stopping and self._agent.is_done:
             self._finish()
             return

@@ -117,6 +117,8 @@ class SimAgent:
 class Simulation:
     """Agents, coordinator, web, store and disk, in one queue of events."""
 
+    networks: Sequence[str] = ("0.0.0.0/0", "::/0")  # what the guard lets through besides
+
     def __init__(
         self,
         web: Web,
@@ -132,11 +134,10 @@ class Simulation:
     ) -> None:
         self.web = web
         self.settings = settings
-        self.now = start
-        self.began = start
+        self.now = self.began = start
         self.rng = random.Random(seed)
         self.log: list[Seen] = []
-        self.ticks = 0
+        self.ticks = self.run = self.crashes = 0
         self.crash_at: int | None = None  # the tick at which the next crash comes
         self.crash_what = ""
         self.working: SimAgent | None = None  # whose store thread is at work
@@ -149,9 +150,7 @@ class Simulation:
         self.store = (store or SimStore)(self._tick)
         migrate(self.store, tables.MIGRATIONS, where="simulation")
         self.coordinator = Coordinator(self.store, settings)
-        self.run = 0
         self.agents: list[SimAgent] = []
-        self.crashes = 0
 
     def _tick(self, what: str) -> None:
         self.ticks += 1
@@ -207,7 +206,7 @@ class Simulation:
             ),
         )
         machine = Agent(
-            plan, extractor=self._extractor(), guard=Guard(("0.0.0.0/0", "::/0")), ids=ids,
+            plan, extractor=self._extractor(), guard=Guard(self.networks), ids=ids,
             writer=writer, first_page_id=first_page,
         )  # fmt: skip
         ledger = self._ledger()

@@ -47,12 +47,13 @@ class Wishes:
         self._next_page = next_page
         self._outside: dict[str, int] = {}
 
-    def links(self, ctx: Context, known: Known, page: Page, *, now: float) -> None:
-        """What a page leads to and what it needs."""
-        links = page.links
+    def chosen(
+        self, ctx: Context, known: Known, page: Page, *, now: float
+    ) -> list[tuple[str, Target]]:
+        """What is to be taken of the links of a page: all, but where another is canonical."""
         if ctx.rules.obeys_canonical and self._canonical(ctx, known, page, now=now):
-            links = [link for link in links if link[0] == "e"]
-        self.some(ctx, known, links, now=now)
+            return [link for link in page.links if link[0] == "e"]
+        return page.links
 
     def _canonical(self, ctx: Context, known: Known, page: Page, *, now: float) -> bool:
         """True if the page is another name of one that is wanted in its place.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 _BLANK = re.compile(rb"\r?\n\r?\n")
-_STATUS_LINE = re.compile(rb"HTTP/1\.[01][ \t]+(\d\d\d)(?!\d)", re.IGNORECASE)
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01][ \t]+([1-9]\d\d)(?!\d)", re.IGNORECASE)
 _LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*(.*?)[ \t]*\r?$")
 _CODING = re.compile(rb"(?im)^transfer-encoding[ \t]*:[ \t]*(.*?)[ \t]*\r?$")
 _LAST_CHUNK = b"\r\n0\r\n\r\n"
