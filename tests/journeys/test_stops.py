@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ from journeys.crawling import (
 
 #: Slow enough that a random moment of some seconds falls into the crawl.
 _SLOWLY = (
-    "manners.rest_s=0.04", "manners.rest_factor=0", "manners.address_rest_s=0",
+    "manners.rest_s=0.1", "manners.rest_factor=0", "manners.address_rest_s=0",
     "retry.gap_s=0.05", "fetch.connect_s=2", "agent.batch_s=0.1", "agent.batch_visits=10",
     "crawl.seen=exact",
 )  # fmt: skip
@@ -46,6 +47,20 @@ def slow() -> Iterator[Running]:
 def words(running: Running, collection: Path, *more: str) -> list[object]:
     return ["crawl", collection, *running.seeds(), *to_world(running), *settings(*_SLOWLY),
             "--agents", "2", "--json", *more]  # fmt: skip
+
+
+def until_visits(process: subprocess.Popen[str], collection: Path, number: int) -> None:
+    """Waits until so many visits are in the store, while the crawl runs."""
+    limit = time.monotonic() + 30.0
+    while process.poll() is None and time.monotonic() < limit:
+        try:
+            with closing(sqlite3.connect(f"file:{collection}/geomi.db?mode=ro", uri=True)) as db:
+                if db.execute("SELECT count(*) FROM visits").fetchone()[0] >= number:
+                    return
+        except sqlite3.OperationalError:  # not made yet
+            pass
+        time.sleep(0.02)
+    raise AssertionError(f"no {number} visits; exit {process.poll()}")
 
 
 def nothing_twice(collection: Path) -> None:
@@ -95,14 +110,13 @@ def test_killed_at_random_moments_nothing_is_missing_and_nothing_is_there_twice(
     must_be_whole(slow, collection)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_crawl_exits_1_and_the_same_command_goes_on(
-    tmp_path: Path, slow: Running, number: signal.Signals
+    tmp_path: Path, slow: Running
 ) -> None:
     collection = tmp_path / "c"
-    for _ in range(2):
+    for visits, number in ((15, signal.SIGINT), (60, signal.SIGTERM), (100, signal.SIGHUP)):
         process = start(*words(slow, collection))
-        time.sleep(1.2)
+        until_visits(process, collection, visits)
         process.send_signal(number)
         done = end(process, timeout_s=30)
         assert done.code == 1, done
@@ -116,7 +130,7 @@ def test_an_interrupted_crawl_exits_1_and_the_same_command_goes_on(
 def test_a_second_interrupt_ends_at_once_and_loses_nothing(tmp_path: Path, slow: Running) -> None:
     collection = tmp_path / "c"
     process = start(*words(slow, collection))
-    time.sleep(1.2)
+    until_visits(process, collection, 15)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
     assert end(process, timeout_s=30).code == 1
@@ -129,7 +143,7 @@ def test_while_one_crawls_a_second_is_refused_and_readers_are_not(
 ) -> None:
     collection = tmp_path / "c"
     process = start(*words(slow, collection))
-    time.sleep(1.0)
+    until_visits(process, collection, 1)
     second = geomi("crawl", collection, code=2)
     assert f"process {process.pid}" in second.err
     assert second.err.count("\n") == 1
