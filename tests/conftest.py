@@ -55,6 +55,15 @@ def store_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return running.schema()
 
 
+@pytest.fixture(params=[SQLITE, POSTGRESQL])
+def shared(request: pytest.FixtureRequest) -> str:
+    """What `store` says in geomi.toml: nothing, or the address of an empty PostgreSQL schema."""
+    if request.param == SQLITE:
+        return ""
+    running: Postgres = request.getfixturevalue("postgres")
+    return running.schema()
+
+
 @pytest.fixture
 def connect(store_address: str) -> Iterator[Callable[..., Store]]:
     """Makes a connection to the store; each is closed at the end."""

@@ -136,7 +136,7 @@ PARTS = (
     Part(
         name="cluster", role=Role.MEETING,
         shell=("admit", "collection", "drive", "forked", "given", "helm", "ledger", "local",
-               "on_ray", "reading", "recover", "shell", "vault", "verify_archive"),
+               "move", "on_ray", "reading", "recover", "shell", "vault", "verify_archive"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",

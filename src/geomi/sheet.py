@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,6 +42,22 @@ def default_toml(
         lines += [f"{full} = {to_toml(value)}" for full, value in values.items()]
         lines.append("")
     return "\n".join(lines)
+
+
+def with_store(text: str, address: str) -> str:
+    """geomi.toml with another `store`, and every other line as it was."""
+    line = f"store = {to_toml(address)}" if address else '# store = ""'
+    lines = text.split("\n")
+    ends = next((n for n, one in enumerate(lines) if one.lstrip().startswith("[")), len(lines))
+    said = [n for n, one in enumerate(lines[:ends]) if _STORE.match(one)]
+    if not said:
+        return "\n".join([line, *lines])
+    said.sort(key=lambda n: lines[n].lstrip().startswith("#"))  # a line that decides comes first
+    lines[said[0]] = line
+    return "\n".join(lines)
+
+
+_STORE = re.compile(r"\s*#?\s*store\s*=")
 
 
 def reference() -> str:

@@ -16,8 +16,8 @@ from geomi.states import Outcome
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Small:
-    return some(tmp_path / "c")
+def small(tmp_path: Path, shared: str) -> Small:
+    return some(tmp_path / "c", address=shared)
 
 
 Out = pytest.CaptureFixture[str]
@@ -57,8 +57,10 @@ def test_status_gives_the_counters_of_the_contract(small: Small, capsys: Out) ->
     assert facts["seen_expected_loss"] == pytest.approx(5e-9)
 
 
-def test_status_says_that_pages_of_scripts_are_not_rendered(tmp_path: Path, capsys: Out) -> None:
-    small = Small(tmp_path / "c")
+def test_status_says_that_pages_of_scripts_are_not_rendered(
+    tmp_path: Path, shared: str, capsys: Out
+) -> None:
+    small = Small(tmp_path / "c", address=shared)
     small.robots()
     small.visit(SEED, body=b"<div id=root></div><script src=/a.js></script>")
     small.end()
@@ -82,8 +84,10 @@ def test_status_names_the_sites_that_wait_long_and_why(small: Small, capsys: Out
     assert HOST in said(capsys, "status", str(small.place.path))
 
 
-def test_status_tells_a_killed_crawl_from_a_running_one(tmp_path: Path, capsys: Out) -> None:
-    small = Small(tmp_path / "c")
+def test_status_tells_a_killed_crawl_from_a_running_one(
+    tmp_path: Path, shared: str, capsys: Out
+) -> None:
+    small = Small(tmp_path / "c", address=shared)
     small.visit(SEED)
     with small.store.transaction():
         small.store.run("UPDATE agents SET host = ?, pid = ?, facts = '{\"flying\": 3}'",

@@ -36,10 +36,10 @@ ROBOTS = b"User-agent: *\nDisallow: /secret\n"
 class Small:
     """One agent with one site. Each visit is a batch of its own; ten seconds lie between two."""
 
-    def __init__(self, path: Path, *, sets: tuple[str, ...] = ()) -> None:
+    def __init__(self, path: Path, *, sets: tuple[str, ...] = (), address: str = "") -> None:
         self.now = T
         self.place = Collection(path)
-        self.place.create({"manners.rest_s": 5.0})
+        self.place.create({"manners.rest_s": 5.0, "store": address})
         self.settings = self.place.settings(sets)
         self.store = self.place.open_store(self.settings)
         self.run = 0
@@ -159,9 +159,9 @@ class Small:
         self._begin(again=True)
 
 
-def some(path: Path) -> Small:
+def some(path: Path, *, address: str = "") -> Small:
     """A page of every common kind, in a finished run; /later still waits for its second try."""
-    small = Small(path)
+    small = Small(path, address=address)
     small.robots()
     links = "".join(f'<a href="/{name}">x</a>' for name in ("b", "secret", "moved", "later"))
     small.visit(SEED, body=f"<title>Seed</title>{links}<a href='http://other.example/x'>".encode())

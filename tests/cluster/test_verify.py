@@ -26,8 +26,8 @@ def archive_file(small: Small, ending: str = ".warc.gz") -> Path:
 
 
 @pytest.mark.parametrize("quick", [False, True])
-def test_nothing_is_found_in_a_sound_collection(tmp_path: Path, quick: bool) -> None:
-    small = some(tmp_path / "c")
+def test_nothing_is_found_in_a_sound_collection(tmp_path: Path, shared: str, quick: bool) -> None:
+    small = some(tmp_path / "c", address=shared)
     report = looked_at(small, quick=quick)
     assert report.problems == ()
     assert report.counts["captures"] == 4  # robots.txt, the seed, /b, /moved
@@ -35,8 +35,8 @@ def test_nothing_is_found_in_a_sound_collection(tmp_path: Path, quick: bool) -> 
     assert report.counts["requests"] == 5
 
 
-def test_a_revisit_and_its_original_are_sound(tmp_path: Path) -> None:
-    small = some(tmp_path / "c")
+def test_a_revisit_and_its_original_are_sound(tmp_path: Path, shared: str) -> None:
+    small = some(tmp_path / "c", address=shared)
     small.again()
     small.visit(f"{SEED}b", code=304, body=b"")
     small.end()
@@ -44,8 +44,8 @@ def test_a_revisit_and_its_original_are_sound(tmp_path: Path) -> None:
     assert looked_at(small).problems == ()
 
 
-def test_a_crawl_that_was_killed_is_sound_before_it_goes_on(tmp_path: Path) -> None:
-    small = Small(tmp_path / "c")
+def test_a_crawl_that_was_killed_is_sound_before_it_goes_on(tmp_path: Path, shared: str) -> None:
+    small = Small(tmp_path / "c", address=shared)
     small.robots()
     small.visit(SEED, body=b"<a href='/b'>")
     path = archive_file(small, ".warc.gz.open")
@@ -58,8 +58,8 @@ def test_a_crawl_that_was_killed_is_sound_before_it_goes_on(tmp_path: Path) -> N
     assert report.counts["batches.unnumbered"] == 2
 
 
-def test_a_refused_capture_is_an_orphan_and_no_problem(tmp_path: Path) -> None:
-    small = Small(tmp_path / "c")
+def test_a_refused_capture_is_an_orphan_and_no_problem(tmp_path: Path, shared: str) -> None:
+    small = Small(tmp_path / "c", address=shared)
     with small.store.transaction():
         small.store.run("UPDATE sites SET epoch = epoch + 1, holder = 'a1/9'")
         small.store.run("INSERT INTO agents VALUES ('a1', 9, 'elsewhere', 1, 0, 0, 'running', '')")
@@ -162,9 +162,9 @@ LATER = f"(SELECT page FROM pages WHERE url = '{SEED}later')"
     ids=lambda value: getattr(value, "__name__", "")[:60] or None,
 )  # fmt: skip
 def test_what_is_broken_in_the_store_is_named(
-    tmp_path: Path, breaks: Callable[[Small], None], where: str, what: str
+    tmp_path: Path, shared: str, breaks: Callable[[Small], None], where: str, what: str
 ) -> None:
-    small = some(tmp_path / "c")
+    small = some(tmp_path / "c", address=shared)
     page = small.store.one(f"SELECT {LATER}")
     assert page is not None
     breaks(small)
@@ -197,16 +197,18 @@ def _lose_line(path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_broken_on_disk_is_named(
-    tmp_path: Path, breaks: Callable[[Small], None], what: str
+    tmp_path: Path, shared: str, breaks: Callable[[Small], None], what: str
 ) -> None:
-    small = some(tmp_path / "c")
+    small = some(tmp_path / "c", address=shared)
     breaks(small)
     found = looked_at(small).problems
     assert any(what in one.what for one in found), found
 
 
-def test_a_quick_look_sees_lost_files_and_wrong_heads_but_no_digests(tmp_path: Path) -> None:
-    small = some(tmp_path / "c")
+def test_a_quick_look_sees_lost_files_and_wrong_heads_but_no_digests(
+    tmp_path: Path, shared: str
+) -> None:
+    small = some(tmp_path / "c", address=shared)
     _flip(archive_file(small), -300)  # within the last metadata record
     assert looked_at(small, quick=True).ok
     with small.store.transaction():
@@ -214,8 +216,10 @@ def test_a_quick_look_sees_lost_files_and_wrong_heads_but_no_digests(tmp_path: P
     assert any("sha1:X" in one.what for one in looked_at(small, quick=True).problems)
 
 
-def test_a_status_in_a_revisit_line_of_the_index_does_not_matter(tmp_path: Path) -> None:
-    small = some(tmp_path / "c")
+def test_a_status_in_a_revisit_line_of_the_index_does_not_matter(
+    tmp_path: Path, shared: str
+) -> None:
+    small = some(tmp_path / "c", address=shared)
     small.again()
     small.visit(f"{SEED}b", code=304, body=b"")
     small.end()
@@ -228,8 +232,10 @@ def test_a_status_in_a_revisit_line_of_the_index_does_not_matter(tmp_path: Path)
     assert looked_at(small).problems == ()
 
 
-def test_many_problems_of_one_kind_are_counted_and_twenty_listed(tmp_path: Path) -> None:
-    small = some(tmp_path / "c")
+def test_many_problems_of_one_kind_are_counted_and_twenty_listed(
+    tmp_path: Path, shared: str
+) -> None:
+    small = some(tmp_path / "c", address=shared)
     with small.store.transaction():
         for number in range(100, 150):
             small.store.run(
@@ -244,8 +250,8 @@ def test_many_problems_of_one_kind_are_counted_and_twenty_listed(tmp_path: Path)
     assert "claims: 30 more like this" in said
 
 
-def test_an_archive_in_memory_is_looked_at_in_the_same_way(tmp_path: Path) -> None:
-    small = some(tmp_path / "c")
+def test_an_archive_in_memory_is_looked_at_in_the_same_way(tmp_path: Path, shared: str) -> None:
+    small = some(tmp_path / "c", address=shared)
     files = {
         str(path): path.read_bytes()
         for path in (small.place.path / "archive").rglob("*")
@@ -259,8 +265,10 @@ def test_an_archive_in_memory_is_looked_at_in_the_same_way(tmp_path: Path) -> No
     assert not verify(small.store, where=small.place.archive_path, disk=BytesDisk(files)).ok
 
 
-def test_visits_are_judged_by_the_settings_of_their_run(tmp_path: Path) -> None:
-    small = some(tmp_path / "c")  # ten seconds lie between two ends; each takes a quarter of one
+def test_visits_are_judged_by_the_settings_of_their_run(tmp_path: Path, shared: str) -> None:
+    small = some(
+        tmp_path / "c", address=shared
+    )  # ten seconds lie between two ends; each takes a quarter of one
     seen = check_politeness(small.store, lambda text: settings_of_run(small.place, text))
     assert seen.ok
     assert seen.requests == 5
@@ -271,8 +279,8 @@ def test_visits_are_judged_by_the_settings_of_their_run(tmp_path: Path) -> None:
     assert (seen.violations, seen.worst[0].wanted_s) == (4, 60.0)
 
 
-def test_a_crawl_delay_binds_once_its_robots_txt_is_known(tmp_path: Path) -> None:
-    small = Small(tmp_path / "c")
+def test_a_crawl_delay_binds_once_its_robots_txt_is_known(tmp_path: Path, shared: str) -> None:
+    small = Small(tmp_path / "c", address=shared)
     small.visit(SEED, body=b"<a href='/b'>")
     small.robots(b"User-agent: *\nCrawl-delay: 30\n")
     small.visit(f"{SEED}b")

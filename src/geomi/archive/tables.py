@@ -39,7 +39,8 @@ SCHEMA_1 = (
 
 #: A number that no visit of the past has, and every visit of a file opened now is beyond.
 _NEXT_VISIT = Both(
-    "(SELECT coalesce(max(visit), 0) + 1 FROM visits)", "nextval('visits_visit_seq')"
+    "(SELECT coalesce(max(visit), 0) + 1 FROM visits)",
+    "(SELECT CASE WHEN is_called THEN last_value + 1 ELSE last_value END FROM visits_visit_seq)",
 )
 
 

@@ -23,6 +23,7 @@ _MODULES = {
     "cluster": ("cluster",),
     "seeds": ("seeds",),
     "explain": ("explain",),
+    "store": ("store",),
 }
 
 
