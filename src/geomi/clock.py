@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 # CLOCK_BOOTTIME goes on while the machine sleeps, so a lease cannot outlive a closed lid.
@@ -22,6 +23,20 @@ def pause(seconds: float) -> None:
 def boottime() -> float:
     """Seconds since the machine started, sleep included. Never goes back; no date."""
     return time.clock_gettime(_COUNTING)
+
+
+def boot() -> str:
+    """Another one each time the machine starts, and so the counter anew; empty: it does not say."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def counted_from(zero: float) -> Callable[[], float]:
+    """A clock that shows the date at which the counter was zero, and what was counted since."""
+    return lambda: zero + boottime()
 
 
 class Clock(Protocol):

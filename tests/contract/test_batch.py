@@ -232,6 +232,26 @@ def test_refusal_is_per_site_and_the_rest_of_the_batch_counts(bench: Bench) -> N
     bench.check()
 
 
+def test_a_page_found_for_a_site_that_was_lost_meanwhile_comes_to_its_holder_by_letter(
+    bench: Bench,
+) -> None:
+    """Else it would be lost with that site's rows, and the page it was found on is done."""
+    batch = bench.batch()
+    found = bench.find(batch, "found-on-another-site", site=2)
+    batch.new[-1].known = found._replace(via="http://s1.example/")
+    bench.find(batch, "found-at-home", site=2)  # the page it was found on is refused as well
+    by_letter = bench.find(batch, "by-letter", site=2)
+    batch.new[-1].known = by_letter._replace(via="http://s1.example/")
+    batch.new[-1].by_letter = True  # that letter stays in the inbox
+    bench.find(batch, "kept", site=1)
+    bench.store.run("UPDATE sites SET holder = 'a1/2', epoch = 6 WHERE site_id = 2")
+    assert bench.commit(batch).refused == {2}
+    assert bench.all("SELECT url FROM pages") == [("http://s1.example/kept",)]
+    assert bench.all("SELECT site, url, via FROM inbox") == [
+        ("s2.example", "http://s2.example/found-on-another-site", "http://s1.example/")
+    ]
+
+
 def test_a_maybe_that_is_there_is_dropped_and_one_that_is_new_is_told(bench: Bench) -> None:
     batch = bench.batch()
     bench.find(batch, "there")

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from geomi import config
-from geomi.cluster.simulate import Reply, Simulation
+from geomi.cluster.simulate import Simulation
+from geomi.cluster.simweb import Reply
 from geomi.fetch.request import Fetch
 from geomi.seeds.lists import Seed
 from geomi.states import Outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,20 +10,27 @@ from functools import partial
 from pathlib import Path
 
 from geomi import config
+from geomi.cluster.simstore import COMMIT
 from geomi.cluster.simulate import SimCrash, Simulation
 from geomi.cluster.simweb import WorldWeb
 from geomi.cluster.verify import BytesDisk, verify
+from geomi.errors import ResourceError
 from geomi.seeds.lists import Seed
 from geomi.states import TRANSIENT
 from geomi.store.postgres import PostgresStore
 from geomi.world import Params, World, reachable
 from geomi.world.changes import EPOCH_S
 
+#: What can happen at any operation: see `crawl`.
+KINDS = ("power", "kill", "agent", "full", "date")
+
 _NO_FILE = Path("no-such-directory/geomi.toml")
+REST_S = 0.5
 #: A small world in which the disk is busy: short batches, small files, hasty manners.
 HASTY = (
-    "crawl.seen=exact", "manners.rest_s=0.5", "manners.rest_factor=0", "agent.batch_visits=20",
-    "archive.file_bytes=200000", "manners.address_rest_s=0.05", "retry.gap_s=5",
+    "crawl.seen=exact", f"manners.rest_s={REST_S}", "manners.rest_factor=0",
+    "agent.batch_visits=20", "archive.file_bytes=200000", "manners.address_rest_s=0.05",
+    "retry.gap_s=5",
 )  # fmt: skip
 
 
@@ -41,7 +49,7 @@ class OnPostgres(PostgresStore):
         self._tick("begin")
         with super().transaction():
             yield
-            self._tick("before the commit")
+            self._tick(COMMIT)
         self._tick("after the commit")
 
 
@@ -67,17 +75,34 @@ def simulation(
 def crawl(sim: Simulation, *, crash_ticks: list[int], kind: str, days: float = 5.0) -> list[str]:
     """A crawl with a crash at each of these operations (counted from the one before).
 
-    `kind`: power (the machine), kill (all processes), agent (the one at work; another goes on).
+    `kind`: power (the machine), kill (all processes), agent (the one at work; another goes on),
+    full (the disk, for half a minute), date (set by up to a day; a crawl that begins later takes
+    it as it is), mixed (any of them).
 
     Returns what was acknowledged as visited and is not there after a crash.
     """
     lost: list[str] = []
-    crashes = iter(crash_ticks)
-    deadline = sim.now + days * 86_400
+    rng = random.Random(f"kinds {crash_ticks}")
+    points = iter([(step, rng.choice(KINDS) if kind == "mixed" else kind) for step in crash_ticks])
+    what = ""
     has_begun = False
-    while True:
-        step = next(crashes, None)
+
+    def arm() -> None:
+        nonlocal what
+        step, what = next(points, (None, ""))
         sim.crash_at = None if step is None else sim.ticks + step
+        sim.mishap = mishap if what in ("full", "date") else None
+
+    def mishap() -> None:
+        if what == "date":
+            sim.set_date(rng.choice((-1, 1)) * rng.choice((2.0, 3_600.0, 86_400.0)))
+        elif has_begun:
+            sim.fill_disk(30.0)
+        arm()
+
+    deadline = sim.now + days * 86_400
+    while True:
+        arm()
         try:
             if not has_begun:
                 sim.begin()
@@ -87,13 +112,16 @@ def crawl(sim: Simulation, *, crash_ticks: list[int], kind: str, days: float = 5
                 return lost
             lost.append("the crawl did not end")
             return lost
+        except ResourceError:  # the disk was full at the end: the next crawl mends what is open
+            sim.kill_all()
+            has_begun = False
         except SimCrash:
             vouched = acknowledged(sim)
-            if kind == "agent" and has_begun and sim.working is not None:
+            if what == "agent" and has_begun and sim.working is not None:
                 sim.replace(sim.working)
             else:
                 has_begun = False
-                if kind == "power":
+                if what == "power":
                     sim.power_cut()
                 else:
                     sim.kill_all()
@@ -129,6 +157,12 @@ def faults(sim: Simulation, world: World, *, again: bool = False, traps: bool = 
         final,
     ):
         wrong.append(f"{url}: committed {number} times")
+    last: dict[str, float] = {}  # when each host was asked
+    for seen in sorted(sim.log, key=lambda seen: seen.start):
+        # (From start to start: a request whose asker died may end while the next one rests.)
+        if seen.start - last.get(seen.host, -math.inf) < REST_S - 1e-6:
+            wrong.append(f"{seen.url}: asked {seen.start - last[seen.host]:.3f} s after another")
+        last[seen.host] = seen.start
     report = verify(
         sim.store, disk=BytesDisk(sim.files.data), where=lambda directory: f"/sim/{directory}"
     )

@@ -7,7 +7,7 @@ import gzip
 import pytest
 from made import EXPIRED, NOT_THERE, Made, anchors, counters, crawl, html, simulate
 
-from geomi.cluster.simulate import Reply
+from geomi.cluster.simweb import Reply
 from geomi.fetch.request import Fetch
 from geomi.states import Outcome
 

@@ -12,7 +12,8 @@ from rehearsal import crawl
 from geomi.cluster.batch import Batch
 from geomi.cluster.gathering import PIECE
 from geomi.cluster.ledger import Ledger, Written
-from geomi.cluster.simulate import Reply, Simulation
+from geomi.cluster.simulate import Simulation
+from geomi.cluster.simweb import Reply
 from geomi.cluster.verify import BytesDisk, verify
 from geomi.fetch.request import Fetch
 from geomi.states import Outcome

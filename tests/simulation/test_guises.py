@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo
 
 from made import EXPIRED, NOT_THERE, Made, anchors, counters, crawl, html, simulate
 
-from geomi.cluster.simulate import Reply
-from geomi.cluster.simweb import WorldWeb
+from geomi.cluster.simweb import Reply, WorldWeb
 from geomi.fetch.request import Fetch
 from geomi.states import Outcome
 from geomi.world import Params, World

@@ -9,7 +9,8 @@ import pytest
 from made import NOT_THERE, Made, anchors, counters, crawl, html, simulate
 
 from geomi.archive.fields import parse_fields
-from geomi.cluster.simulate import Reply, Simulation
+from geomi.cluster.simulate import Simulation
+from geomi.cluster.simweb import Reply
 from geomi.fetch.request import Fetch
 from geomi.states import Outcome
 

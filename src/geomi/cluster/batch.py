@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from geomi import url as urls
 from geomi.archive import tables as archive_tables
 from geomi.archive.writer import FileWrite
 from geomi.cluster.admitted import OUTSIDE, known_sites
@@ -324,11 +325,18 @@ def _give_up(
 def _outside(store: Store, batch: Batch, refused: set[int], counts: Counter[str]) -> None:
     """Links to other sites: to the inbox of an admitted one, else remembered as candidates."""
     rows = [row for row in batch.outside if row[0] not in refused]
-    if not rows:
+    # Found here for a site that is another's now: its holder gets a letter.
+    inbox = [
+        (urls.site_of(k.url), k.url, k.kind, k.via, k.depth, k.party, k.reason, k.not_before, 0.0,
+         k.hops, "")
+        for k in (n.known for n in batch.new if n.site_id in refused and not n.by_letter)
+        if k.via and urls.site_of(k.via) != urls.site_of(k.url)
+    ]  # fmt: skip
+    if not rows and not inbox:
         return
     store.enter(OUTSIDE)  # a site admitted from here on looks again when this has ended
     admitted = known_sites(store, {row[1][2] for row in rows})
-    inbox, outside = [], []
+    outside = []
     for _, params, hops, admit in rows:
         if admit or params[2] in admitted:
             _, url, site, _, kind, via, depth, party, _ = params

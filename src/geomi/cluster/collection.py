@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from geomi import config
+from geomi import clock, config
 from geomi.archive.files import Lock
+from geomi.cluster import dating
 from geomi.cluster.helm import FileHelm, Helm, StoreHelm, take
 from geomi.cluster.tables import MIGRATIONS
 from geomi.config import FILE_NAME, Settings
 from geomi.errors import OperatorError
 from geomi.sheet import default_toml
-from geomi.store import SQLITE, Store, open_store
+from geomi.store import SQLITE, SqliteStore, Store, open_store
 from geomi.store.migrate import check_version, migrate, version_of
 
 DATABASE = "geomi.db"
@@ -80,6 +81,7 @@ class Collection:
         store = open_store(self.store_address(settings), folder=str(self.path), patient=patient)
         try:
             migrate(store, MIGRATIONS, where=str(self.path))
+            _dated(store)
         except BaseException:
             store.close()
             raise
@@ -103,7 +105,16 @@ class Collection:
         if have < len(MIGRATIONS):
             store.close()
             return self.open_store(settings or self.settings())
+        _dated(store)
         return store
+
+    def set_out(self, store: Store) -> None:
+        """A crawl begins, and no agent lives: the time of the store is the machine's date."""
+        if isinstance(store, SqliteStore):
+            zero = dating.set_out(
+                store, date=clock.now(), counter=clock.boottime(), boot=clock.boot()
+            )
+            store.clock = clock.counted_from(zero)
 
     def archive_path(self, directory: str) -> str:
         """Where an archive directory of the settings lies."""
@@ -141,3 +152,11 @@ class Collection:
                     f"{self.path}: cannot be written: {error.strerror or error}"
                 ) from error
         return take(found, str(self.path), wait=wait, take_over=take_over, tell=tell)
+
+
+def _dated(store: Store) -> None:
+    """A store in SQLite shows the time of the crawl that began last."""
+    if isinstance(store, SqliteStore):
+        zero = dating.zero_of(store, boot=clock.boot())
+        if zero is not None:
+            store.clock = clock.counted_from(zero)

@@ -72,6 +72,7 @@ class Drive:
         """A crawl from beginning to end. The caller holds the collection's lock."""
         coordinator, store = self._coordinator, self._store
         self._recover()
+        self._collection.set_out(store)
         run = self._run = coordinator.begin(again=again, options=options, now=store.now())
         coordinator.add_seeds(seeds, now=store.now())
         must_have_seeds(store)

@@ -37,6 +37,7 @@ class Farewells:
         """The site is another's from now on: abort, and let the store refuse what is unwritten."""
         self._flights.abort(ctx, now)
         self._filling.batch.counts["leases.lost"] += 1
+        self._filling.lost += 1
         self._drop(ctx)
         if self._filling.holds(ctx):
             self._filling.write()

@@ -22,6 +22,7 @@ class Filling:
         self._writing: int | None = None  # number of the batch under way
         self._loads: list[Load] = []  # of sites with rows here: the write must come first
         self.number = 0
+        self.lost = 0  # leases: rows of their sites may be refused
         self.batch = self._new()
 
     def _new(self) -> Batch:

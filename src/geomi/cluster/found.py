@@ -28,6 +28,7 @@ class NewPage(Struct):
     why: str = ""
     is_maybe: bool = False  # the seen-filter cannot say: the store decides
     may_be_nearer: bool = False  # depths count, and this way may be shorter than the first one
+    by_letter: bool = False  # the inbox has it until this is committed
 
 
 def page_row(new: NewPage) -> tuple[Any, ...]:

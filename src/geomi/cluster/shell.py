@@ -173,6 +173,7 @@ class Shell:
             contact=settings.agent.contact if "@" in settings.agent.contact else "",
             connections=plan.connections,
             ca_file=settings.fetch.ca_file,
+            clock=self._now,
         )
         async with resolver as self._resolver:
             with client as self._client:

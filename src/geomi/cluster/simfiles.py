@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 
 from geomi.errors import ResourceError
 
+_PAGE = 4096  # what a disk writes at once
+
 
 class SimFiles:
     """Keeps bytes, renames and directory entries apart from what of them was synced."""
@@ -98,9 +100,11 @@ class SimFiles:
             if unsure:
                 kept = rng.choice((0, unsure, rng.randint(0, unsure)))
                 tail = bytearray(data[sure : sure + kept])
-                if tail and rng.random() < 0.3:  # a page of the tail never reached the disk
-                    at = rng.randrange(len(tail))
-                    tail[at : at + 4096] = bytes(len(tail[at : at + 4096]))
+                if rng.random() < 0.5:  # written in any order: some of its pages are not there
+                    for at in range(-(sure % _PAGE), kept, _PAGE):
+                        if rng.random() < 0.5:
+                            low = max(at, 0)
+                            tail[low : at + _PAGE] = bytes(len(tail[low : at + _PAGE]))
                 data[sure:] = tail
             self._synced[path] = len(data)
         survivors: dict[str, bytearray] = {}

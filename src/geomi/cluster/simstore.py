@@ -1,12 +1,13 @@
-"""The simulator's store: SQLite in memory, with crash points and a disk that can be full."""
+"""The simulator's store: SQLite in memory, with crash points."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
 
-from geomi.errors import ResourceError
 from geomi.store import SqliteStore
+
+COMMIT = "before the commit"
 
 
 class SimStore(SqliteStore):
@@ -15,7 +16,6 @@ class SimStore(SqliteStore):
     def __init__(self, tick: Callable[[str], None]) -> None:
         super().__init__(":memory:")
         self._tick = tick
-        self.is_full = False  # no transaction can be committed
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -25,7 +25,5 @@ class SimStore(SqliteStore):
         self._tick("begin")
         with super().transaction():
             yield
-            self._tick("before the commit")
-            if self.is_full:
-                raise ResourceError("the store: the disk is full")
+            self._tick(COMMIT)
         self._tick("after the commit")

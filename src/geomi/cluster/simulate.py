@@ -9,15 +9,15 @@ from __future__ import annotations
 import contextlib
 import heapq
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from geomi.archive.names import Ids
 from geomi.archive.record import warcinfo
 from geomi.archive.writer import Writer
-from geomi.cluster import tables
+from geomi.cluster import dating, tables
 from geomi.cluster.agent import Agent
 from geomi.cluster.commands import Abort, Command, Resolve
 from geomi.cluster.coordinator import Coordinator
@@ -26,6 +26,8 @@ from geomi.cluster.ledger import Ledger
 from geomi.cluster.pageids import ID_RANGE
 from geomi.cluster.plan import extractor_of, longest_gap_s, plan_of
 from geomi.cluster.simfiles import SimFiles
+from geomi.cluster.simstore import COMMIT, SimStore
+from geomi.cluster.simweb import Seen, Web
 from geomi.config import Settings
 from geomi.errors import ResourceError
 from geomi.fetch.guard import Guard
@@ -43,57 +45,6 @@ _STEP_S = 0.25  # between rounds of the coordinator
 
 class SimCrash(BaseException):
     """The process, or the machine, ends here and now. No handler may catch it."""
-
-
-class Web(Protocol):
-    """The simulated web: geomi.world, or what a test makes up."""
-
-    def resolve(self, name: str) -> tuple[Sequence[str], float]: ...
-    def ask(self, fetch: Fetch, *, at: float) -> Reply: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """What a simulated server does with a request."""
-
-    outcome: Outcome
-    code: int = 0
-    head: bytes = b""
-    body: bytes = b""
-    seconds: float = 0.05
-    truncated: str = ""
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A line of the simulated servers' own log."""
-
-    start: float
-    end: float
-    address: str
-    host: str
-    url: str
-    agent: str
-
-
-class SimStore(SqliteStore):
-    """SQLite in memory; each transaction is a crash point before, and one after its commit."""
-
-    def __init__(self, tick: Callable[[str], None]) -> None:
-        super().__init__(":memory:")
-        self._tick = tick
-
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        if self._inside:
-            yield
-            return
-        self._tick("begin")
-        with super().transaction():
-            yield
-            self._tick("before the commit")
-        self._tick("after the commit")
 
 
 @dataclass(slots=True)
@@ -140,6 +91,11 @@ class Simulation:
         self.ticks = self.run = self.crashes = 0
         self.crash_at: int | None = None  # the tick at which the next crash comes
         self.crash_what = ""
+        self.mishap: Callable[[], None] | None = None  # what happens in the place of that crash
+        # How far somebody has set the date since the crawl set out, and before: nothing else of the
+        # simulated world knows of it.
+        self.date_off_s = 0.0
+        self.dated_s = 0.0
         self.working: SimAgent | None = None  # whose store thread is at work
         self.seeds = list(seeds)
         self._count = agents
@@ -147,7 +103,8 @@ class Simulation:
         self._serial = 0
         self._extractor = extractor or (lambda: extractor_of(settings))
         self.files = SimFiles(tick=self._tick, forgets_sync=forgets_sync)
-        self.store = (store or SimStore)(self._tick)
+        self.store: Store = (store or SimStore)(self._tick)
+        self._is_full = False  # the disk: no transaction can be committed
         migrate(self.store, tables.MIGRATIONS, where="simulation")
         self.coordinator = Coordinator(self.store, settings)
         self.agents: list[SimAgent] = []
@@ -157,13 +114,45 @@ class Simulation:
         if self.crash_at is not None and self.ticks >= self.crash_at:
             self.crash_at = None
             self.crash_what = what
-            raise SimCrash(what)
+            if self.mishap is None:
+                raise SimCrash(what)
+            self.mishap()
+        if self._is_full and what == COMMIT:
+            raise ResourceError("the store: the disk is full")
+
+    # -- mishaps -----------------------------------------------------------------------------------
+
+    def fill_disk(self, seconds: float) -> None:
+        """The disk is full for so long: files take a little more, the store nothing."""
+        self.files.room = self.rng.randrange(2_000)
+        self._is_full = True
+        self.crashes += 1
+        self._at(self.now + seconds, self._make_room)
+
+    def set_date(self, by_s: float) -> None:
+        """Somebody sets the machine's date, forwards or back. A crawl under way does not care."""
+        self.date_off_s += by_s
+        self.crashes += 1
+
+    def _set_out(self) -> None:
+        """What Collection.set_out does: a crawl that begins takes the date as it is."""
+        if not isinstance(self.store, SqliteStore):
+            return  # it has a clock of its own
+        true, date = self.now - self.dated_s, self.now + self.date_off_s
+        self.now = true + dating.set_out(self.store, date=date, counter=true, boot="simulation")
+        self.dated_s, self.date_off_s = self.now - true, 0.0
+        self.store.clock = lambda: self.now
+
+    def _make_room(self) -> None:
+        self.files.room = None
+        self._is_full = False
 
     # -- life --------------------------------------------------------------------------------------
 
     def begin(self, *, again: bool = False) -> None:
         """The first start, or the one after a power cut: recovery first, then agents."""
         self.recover()
+        self._set_out()
         self.run = self.coordinator.begin(again=again, options={}, now=self.now)
         self.coordinator.add_seeds(self.seeds, now=self.now)
         self.coordinator.widen(run=self.run, now=self.now)
@@ -225,6 +214,7 @@ class Simulation:
         self.crashes += 1
         self.working = None
         self.agents.remove(agent)
+        self._make_room()  # else it would be tried again until there is room
         self.recover()
         self.start_agent(agent.name)
 
@@ -237,17 +227,15 @@ class Simulation:
         for agent in self.agents:
             agent.is_dead = True
         self.agents.clear()
+        self.working = None
         self._events.clear()
+        self._make_room()
         self.crashes += 1
 
     def power_cut(self) -> None:
         """The machine goes dark: all agents die, unsynced bytes are lost or torn."""
-        for agent in self.agents:
-            agent.is_dead = True
-        self.agents.clear()
-        self._events.clear()
+        self.kill_all()
         self.files.power_cut(self.rng)
-        self.crashes += 1
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -305,6 +293,7 @@ class Simulation:
                 result = work()
                 self.working = None
             except ResourceError:
+                self.working = None
                 agent.store_free = max(agent.store_free, self.now) + 5.0
                 self._at(self.now + 5.0, job)
                 return
@@ -330,11 +319,14 @@ class Simulation:
                 self._store_job(agent, *agent.errands.of(command))
 
     def _fetch(self, agent: SimAgent, fetch: Fetch) -> None:
-        reply = self.web.ask(fetch, at=self.now - self.began)
+        true = self.now - self.dated_s
+        reply = self.web.ask(fetch, at=true - self.began)
         start, end = self.now, self.now + reply.seconds
         if reply.outcome not in (Outcome.C_ERR, Outcome.C_TIM):
             host = fetch.host if fetch.port in (80, 443) else f"{fetch.host}:{fetch.port}"
-            self.log.append(Seen(start, end, fetch.address, host, fetch.url, agent.name))
+            self.log.append(
+                Seen(true, true + reply.seconds, fetch.address, host, fetch.url, agent.name)
+            )
         capture = Capture(
             ticket=fetch.ticket, url=fetch.url, address=fetch.address, started=start, ended=end,
             outcome=reply.outcome, code=reply.code, request=opening(fetch) + b"\r\n",
@@ -351,7 +343,8 @@ class Simulation:
         self._at(end, came)
 
     def _round(self) -> None:
-        self.coordinator.step(run=self.run, now=self.now)
+        with contextlib.suppress(ResourceError):  # the drive waits and comes again
+            self.coordinator.step(run=self.run, now=self.now)
         self._at(self.now + _STEP_S, self._round)
 
     # -- running -----------------------------------------------------------------------------------

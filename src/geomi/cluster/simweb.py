@@ -1,11 +1,12 @@
-"""The small world without sockets, as the simulator asks it."""
+"""The web as the simulator asks it: the small world without sockets, or what a test makes up."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
-from geomi.cluster.simulate import Reply
 from geomi.fetch import access as special
 from geomi.fetch.request import Fetch, bracketed
 from geomi.states import Outcome
@@ -14,6 +15,38 @@ from geomi.world.model import FLAKY, Answer
 
 _IDLE_S = 20.0
 _CONNECT_S = 10.0
+
+
+class Web(Protocol):
+    """The simulated web: geomi.world, or what a test makes up."""
+
+    def resolve(self, name: str) -> tuple[Sequence[str], float]: ...
+    def ask(self, fetch: Fetch, *, at: float) -> Reply: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a simulated server does with a request."""
+
+    outcome: Outcome
+    code: int = 0
+    head: bytes = b""
+    body: bytes = b""
+    seconds: float = 0.05
+    truncated: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A line of the simulated servers' own log."""
+
+    start: float
+    end: float
+    address: str
+    host: str
+    url: str
+    agent: str
 
 
 class WorldWeb:

@@ -21,8 +21,6 @@ from geomi.seeds.sitemaps import parse_sitemap
 
 #: Kind of a page that lists others.
 SITEMAP = "m"
-#: Mark on a Target that lies outside and is remembered.
-OUTSIDE = -1
 #: Added to a mark where depths count: settled, but for a way that costs no depth.
 _BUT_NEARER = 1 << 40
 #: Set beside a URL's hash for "was refused", so that a later, admissible link is still new.
@@ -74,11 +72,11 @@ class Wishes:
         self, ctx: Context, known: Known, links: Iterable[tuple[str, Target]], *, now: float
     ) -> None:
         """Some of the links of a page, or all."""
-        token = ctx.token
+        token, outside = ctx.token, self._outside_mark
         site = ctx.site
         for kind, target in links:
             mark = target.known
-            if mark == token or mark == OUTSIDE:  # noqa: SIM109 - twice as fast as a tuple
+            if mark == token or mark == outside:  # noqa: SIM109 - twice as fast as a tuple
                 continue
             if kind == "e" and not ctx.scope.requisites:
                 continue
@@ -216,7 +214,7 @@ class Wishes:
         """A URL of another site: one held here takes it at once, else the store decides."""
         site = target.site
         is_free = hops > 0 or kind == "e"
-        if target.known == OUTSIDE + _BUT_NEARER and not is_free:
+        if target.known == self._outside_mark + _BUT_NEARER and not is_free:
             return
         other = self._sites.get(site)
         if other is not None and other.is_loaded and not other.is_leaving and not admit:
@@ -236,20 +234,30 @@ class Wishes:
                 self._outside.clear()
             self._outside[site] = number + 1
         is_final = is_free or ctx.scope.max_depth is None
-        target.known = OUTSIDE if is_final else OUTSIDE + _BUT_NEARER
+        target.known = self._outside_mark + (0 if is_final else _BUT_NEARER)
         url = target.url
         params = (
             urls.url_hash(url), url, site, domain, kind, known.url, depth, known.party, now
         )  # fmt: skip
         self._filling.touch(ctx).outside.append((ctx.site_id, params, hops, admit))
 
+    @property
+    def _outside_mark(self) -> int:
+        """On a Target that lies outside and is remembered. Another one after a lease was lost: what
+        its pages led to was perhaps not written, and is remembered by who visits them again."""
+        return -1 - self._filling.lost
+
     def letter(self, ctx: Context, letter: Letter, *, now: float) -> None:
         """A URL from the inbox. It leaves the inbox with the batch that takes it in."""
         one = letter.wanted
         target = Target(one.url, one.site)
         party = ctx.first_seed if one.kind != "s" and ctx.first_seed else one.party
+        batch = self._filling.touch(ctx)
+        before = len(batch.new)
         self._inside(
             ctx, target, one.kind, one.depth, party, one.via, hops=one.hops,
             reason=one.reason, not_before=one.not_before, weight=one.weight, now=now,
         )  # fmt: skip
-        self._filling.touch(ctx).letters.append((letter.letter, ctx.site_id))
+        for new in batch.new[before:]:
+            new.by_letter = True
+        batch.letters.append((letter.letter, ctx.site_id))

@@ -26,6 +26,7 @@ class SqliteStore:
         self.path = path
         self._inside = False
         self.fence: Callable[[Store], None] | None = None
+        self.clock: Callable[[], float] = time.time  # that of the crawl, once one has begun
         try:
             if readonly:
                 uri = f"{Path(path).absolute().as_uri()}?mode=ro"
@@ -137,7 +138,7 @@ class SqliteStore:
         return frozenset()
 
     def now(self) -> float:
-        return time.time()
+        return self.clock()
 
     def close(self) -> None:
         self._db.close()
