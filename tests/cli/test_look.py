@@ -72,6 +72,15 @@ def test_status_says_that_pages_of_scripts_are_not_rendered(
     )
 
 
+def test_status_answers_although_the_options_of_the_last_run_fit_no_more(
+    small: Small, capsys: Out
+) -> None:
+    with small.store.transaction():
+        small.store.run('UPDATE runs SET settings = \'{"options": {"manners.preset": "own"}}\'')
+    (facts,) = lines(capsys, "status", str(small.place.path))
+    assert facts["visits"] == 4
+
+
 def test_status_names_the_sites_that_wait_long_and_why(small: Small, capsys: Out) -> None:
     with small.store.transaction():
         small.store.run("UPDATE sites SET next_due = 9e9, failures = 0")

@@ -119,4 +119,6 @@ def test_a_store_of_a_newer_geomi_is_refused(tmp_path: Path, plain: Running) -> 
 
 def test_an_empty_collection_still_needs_a_seed(tmp_path: Path) -> None:
     geomi("init", tmp_path / "c")
+    before = everything_in(tmp_path / "c")
     assert "no seed" in geomi("crawl", tmp_path / "c", code=2).err
+    assert everything_in(tmp_path / "c") == before

@@ -190,7 +190,7 @@ def crawl(
         place.create(kept | shared, settings.site, settings=settings)
         settings = place.settings(sets or [], given | shared)
     else:
-        settings = _as_last(place, sets or [], given)
+        settings = _as_last(place, sets or [], given, has_seeds=bool(found))
     must_be_there(place, settings)
     kept_options = {name: value for name, value in given.items() if name not in _PASSING}
     with engine_of(settings) as carrier, ExitStack() as held:
@@ -229,9 +229,13 @@ def _with_store(place: Collection, settings: Any) -> dict[str, Any]:
     return {"store": named(settings.store, place.path.absolute().name)}
 
 
-def _as_last(place: Collection, sets: list[str], given: dict[str, Any]) -> Any:
-    """Settings of a collection: an unfinished run keeps the options it was begun with."""
+def _as_last(place: Collection, sets: list[str], given: dict[str, Any], *, has_seeds: bool) -> Any:
+    """Settings of a collection: an unfinished run keeps the options it was begun with.
+
+    OperatorError, and nothing is changed, where there is no seed at all.
+    """
     from geomi.cluster import tables
+    from geomi.cluster.coordinator import NO_SEED, must_have_seeds
 
     settings = place.settings(sets, given)
     if settings.store != place.settings().store:
@@ -242,10 +246,14 @@ def _as_last(place: Collection, sets: list[str], given: dict[str, Any]) -> Any:
         "://" not in place.store_address(settings)
         and not Path(place.store_address(settings)).is_file()
     ):
+        if not has_seeds:
+            raise OperatorError(NO_SEED)
         return settings
     store = place.read_store(settings)
     try:
         last = tables.last_run(store)
+        if not has_seeds:
+            must_have_seeds(store)
     finally:
         store.close()
     if last is None or last[2] == "done":

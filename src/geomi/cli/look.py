@@ -6,7 +6,7 @@ Imports are inside functions: `status` answers within 0.2 s, Python's start incl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,6 +44,7 @@ def opened(path: Path) -> Iterator[tuple[Collection, Settings, Store]]:
 
     from geomi.cluster import tables
     from geomi.cluster.collection import Collection
+    from geomi.errors import OperatorError
 
     collection = Collection(path).must_exist()
     settings = collection.settings()
@@ -53,7 +54,8 @@ def opened(path: Path) -> Iterator[tuple[Collection, Settings, Store]]:
         if last is not None:
             given = json.loads(last[6] or "{}")
             if given.get("sets") or given.get("options"):
-                settings = collection.settings(given.get("sets", []), given.get("options", {}))
+                with suppress(OperatorError):  # geomi.toml has changed since
+                    settings = collection.settings(given.get("sets", []), given.get("options", {}))
         yield collection, settings, store
     finally:
         store.close()

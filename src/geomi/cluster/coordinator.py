@@ -302,6 +302,9 @@ class Coordinator:
             cluster_tables.set_run(self._store, run, state, why, now)
 
 
+NO_SEED = "no seed: give a URL, or --seeds FILE"
+
+
 def must_have_seeds(store: Store) -> None:
     if store.one("SELECT 1 FROM seeds LIMIT 1") is None:
-        raise OperatorError("no seed: give a URL, or --seeds FILE")
+        raise OperatorError(NO_SEED)
