@@ -225,7 +225,10 @@ class Agent:
     ) -> None:
         self._arrivals.rebuilt(site_id, epoch, hashes, limit=limit)
 
-    def letters(self, letters: list[Letter], *, now: float) -> None:
+    def letters(
+        self, letters: list[Letter], *, meant: Iterable[tuple[int, str]] = (), now: float
+    ) -> None:
+        self._farewells.hand_over(meant, now)
         for letter in letters:
             ctx = self._held.sites.get(letter.wanted.site)
             if ctx is None or not ctx.is_loaded or ctx.is_leaving:

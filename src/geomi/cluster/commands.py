@@ -64,7 +64,7 @@ class Rebuild(Struct, frozen=True):
 
 
 class Drain(Struct, frozen=True):
-    """Letters in the inbox for sites held here -> letters()."""
+    """Letters for sites held here, and which of these others should have -> letters()."""
 
     sites: tuple[str, ...]
 

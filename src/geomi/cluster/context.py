@@ -55,6 +55,7 @@ class Plan:
     agent: str
     incarnation: int
     run: int
+    agents: int = 1  # that the crawl is to have: some of them may not be there yet
     rules: Callable[[str], SiteRules]
     admission: Admission = field(default_factory=Admission)
     contexts: int = 512

@@ -99,8 +99,8 @@ class Errands:
                 )
             case Drain(sites):
                 return (
-                    lambda: leases.drain(store, sites),
-                    lambda letters: agent.letters(letters, now=now()),
+                    lambda: (leases.drain(store, sites), leases.meant_for_others(store, plan)),
+                    lambda got: agent.letters(got[0], meant=got[1], now=now()),
                 )
             case Claim(site_id, keys, host):
                 return (

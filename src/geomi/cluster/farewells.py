@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from geomi.cluster.claims import Claims
 from geomi.cluster.commands import Command, Release
@@ -55,9 +55,9 @@ class Farewells:
     def leave(self, ctx: Context, now: float, *, go_to: str = "") -> None:
         """Gives the site back as soon as its last rows are written."""
         ctx.is_leaving = True
+        ctx.go_to = go_to or ctx.go_to
         if ctx.is_gone or ctx.flying:
             return
-        ctx.go_to = go_to or ctx.go_to
         filling = self._filling
         if filling.is_unwritten(ctx):
             if ctx not in self._crowd:
@@ -66,6 +66,13 @@ class Farewells:
                 filling.write()
             return
         self._say_goodbye(ctx, now)
+
+    def hand_over(self, meant: Iterable[tuple[int, str]], now: float) -> None:
+        """Sites that others should have, who have none."""
+        for site_id, holder in meant:
+            ctx = self._held.by_id.get(site_id)
+            if ctx is not None and ctx.is_loaded and not ctx.is_leaving:
+                self.leave(ctx, now, go_to=holder)
 
     def written(self, now: float) -> None:
         """A batch is in the store: those who waited for it can go."""

@@ -52,7 +52,7 @@ def grant(store: Store, plan: Plan, number: int, *, now: float) -> list[Lease]:
     )
     if not due:
         return []
-    agents = max(1, _number(store, "SELECT count(*) FROM agents WHERE state = 'running'"))
+    agents = max(plan.agents, _number(store, "SELECT count(*) FROM agents WHERE state = 'running'"))
     number = min(number, -(-due // agents))
     with store.transaction():
         rows = store.all(
@@ -242,6 +242,13 @@ def site_facts(store: Store, site_id: int, *, has_page_limit: bool, has_prefix: 
         party_pages=tuple(party_pages),
         hints=(int(hints[0]), int(hints[1])) if hints else (0, 0),
         robots=tuple(robots),
+    )
+
+
+def meant_for_others(store: Store, plan: Plan) -> list[tuple[int, str]]:
+    """(site, who should have it) of those held by the caller that the coordinator shares out."""
+    return store.all(
+        "SELECT site_id, go_to FROM sites WHERE holder = ? AND go_to <> ''", (plan.holder,)
     )
 
 

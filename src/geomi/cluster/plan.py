@@ -143,6 +143,7 @@ def plan_of(
         agent=agent,
         incarnation=incarnation,
         run=run,
+        agents=settings.crawl.agents,
         rules=rules,
         admission=admission(settings, store),
         contexts=settings.agent.contexts,
