@@ -195,7 +195,11 @@ def test_the_map_names_the_tables_that_each_part_keeps() -> None:
         schema: tuple[str | Both, ...] = ()
         if f"{part.name}.tables" in modules():
             tables = importlib.import_module(f"geomi.{part.name}.tables")
-            schema = (*tables.SCHEMA_1, *([tables.HELM] if part.name == "cluster" else []))
+            schema = (
+                *tables.SCHEMA_1,
+                *getattr(tables, "SCHEMA_2", ()),
+                *([tables.HELM] if part.name == "cluster" else []),
+            )
         texts = [one if isinstance(one, str) else one.sqlite or one.postgresql for one in schema]
         names = [text.split()[2] for text in texts if text.startswith("CREATE TABLE")]
         assert sorted(names) == sorted(part.tables), part.name

@@ -28,6 +28,7 @@ from geomi.settings import (
     Extract,
     Fetch,
     Guard,
+    History,
     Manners,
     Retry,
     Robots,
@@ -71,6 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     dns: Dns = Dns()
     guard: Guard = Guard()
     archive: Archive = Archive()
+    history: History = History()
     seeds: Seeds = Seeds()
     robots: Robots = Robots()
     extract: Extract = Extract()

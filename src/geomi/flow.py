@@ -104,8 +104,8 @@ PARTS = (
         " reads.",
     ),
     Part(
-        name="history", role=Role.STAGE, gives=("visits",),
-        tables=("visits", "batches", "log"),
+        name="history", role=Role.STAGE, gives=("visits",), shell=("parquet",),
+        tables=("visits", "batches", "log", "past"),
         does="History: every visit is one line, and committed batches are numbered.",
     ),
     Part(
@@ -136,7 +136,8 @@ PARTS = (
     Part(
         name="cluster", role=Role.MEETING,
         shell=("admit", "collection", "drive", "forked", "given", "helm", "ledger", "local",
-               "move", "on_ray", "reading", "recover", "shell", "vault", "verify_archive"),
+               "move", "on_ray", "reading", "recover", "shell", "simfiles", "vault",
+               "verify_archive"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",
@@ -152,6 +153,7 @@ LIBRARIES = {
     "ada_url": ("url",),
     "aiodns": ("fetch.dns",),
     "chardetng_py": ("extract.guess",),
+    "duckdb": ("history.parquet",),
     "isal": ("archive.record", "archive.source", "extract.unpack"),
     "maxminddb": ("seeds.countries",),
     "psycopg": ("store.postgres",),

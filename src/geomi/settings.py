@@ -251,6 +251,17 @@ class Archive(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = 1
 
 
+class History(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What stays in the store of visits; older ones move to Parquet, and are read from there."""
+
+    keep_visits: Annotated[
+        int, Meta(ge=2, le=1_000_000), "Last visits of each page that stay in the store"
+    ] = 20
+    keep_requests_s: Annotated[
+        Seconds, "How long requests that are for no page stay there: robots.txt and probes"
+    ] = 30 * 86_400.0
+
+
 class Admit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which sites found on the way become seeds. Any one rule is enough; none: only given sites."""
 
@@ -349,6 +360,7 @@ TABLES: dict[str, type[Struct]] = {
     "dns": Dns,
     "guard": Guard,
     "archive": Archive,
+    "history": History,
     "seeds": Seeds,
     "seeds.admit": Admit,
     "robots": Robots,

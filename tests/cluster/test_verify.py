@@ -269,13 +269,15 @@ def test_visits_are_judged_by_the_settings_of_their_run(tmp_path: Path, shared: 
     small = some(
         tmp_path / "c", address=shared
     )  # ten seconds lie between two ends; each takes a quarter of one
-    seen = check_politeness(small.store, lambda text: settings_of_run(small.place, text))
+    seen = check_politeness(small.store, lambda text: settings_of_run(small.place, text),
+        where=small.place.archive_path)  # fmt: skip
     assert seen.ok
     assert seen.requests == 5
     assert seen.smallest["host"].smallest_gap_s == pytest.approx(9.75)
     with small.store.transaction():
         small.store.run('UPDATE runs SET settings = \'{"sets": ["manners.rest_s=60"]}\'')
-    seen = check_politeness(small.store, lambda text: settings_of_run(small.place, text))
+    seen = check_politeness(small.store, lambda text: settings_of_run(small.place, text),
+        where=small.place.archive_path)  # fmt: skip
     assert (seen.violations, seen.worst[0].wanted_s) == (4, 60.0)
 
 
@@ -285,9 +287,11 @@ def test_a_crawl_delay_binds_once_its_robots_txt_is_known(tmp_path: Path, shared
     small.robots(b"User-agent: *\nCrawl-delay: 30\n")
     small.visit(f"{SEED}b")
     small.end()
-    seen = check_politeness(small.store, lambda text: settings_of_run(small.place, text))
+    seen = check_politeness(small.store, lambda text: settings_of_run(small.place, text),
+        where=small.place.archive_path)  # fmt: skip
     assert seen.violations == 0  # the robots.txt itself ended when it became known
     with small.store.transaction():
         small.store.run("UPDATE robots SET fetched = ?", (T,))
-    seen = check_politeness(small.store, lambda text: settings_of_run(small.place, text))
+    seen = check_politeness(small.store, lambda text: settings_of_run(small.place, text),
+        where=small.place.archive_path)  # fmt: skip
     assert (seen.violations, seen.worst[0].wanted_s) == (2, 30.0)

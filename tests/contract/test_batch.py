@@ -18,7 +18,8 @@ from geomi.cluster.found import NewPage
 from geomi.cluster.tables import MIGRATIONS
 from geomi.frontier import counters, tables
 from geomi.frontier.tables import Known
-from geomi.history.tables import follow, number_batches
+from geomi.history.past import follow
+from geomi.history.tables import number_batches
 from geomi.seeds.tables import add_seed
 from geomi.store import SqliteStore, Store, open_store
 from geomi.store.migrate import migrate
@@ -79,8 +80,8 @@ class Bench:
         batch.epochs[site] = 5
         batch.parties.add(site)
         batch.settled.append((site, before or known.outcome, outcome, (
-            1, outcome, "", 200, "text/html", "sha1:A", size, 0.5, "000", "title", NOW, 1, 0, 0,
-            "", "", known.page,
+            1, outcome, "", 200, "text/html", "sha1:A", size, 0.5, "000", "title", NOW, 1, 0, 0, 0,
+            "", "", NOW, 0.0, 0.0, known.page,
         )))  # fmt: skip
         if file:
             batch.stored.append(
@@ -494,7 +495,7 @@ def after_random_batches(store: Store, rng: random.Random) -> None:
         for row in store.all("SELECT site_id, epoch FROM visits"):
             assert row[1] == 5
     number_batches(store)
-    named = [visit for _, _, visit in follow(store, 0)]
+    named = [visit for _, _, visit in follow(store, 0, str)]
     assert named == [row[0] for row in store.all("SELECT visit FROM visits ORDER BY visit")]
     stored = store.all('SELECT "offset" FROM visits WHERE file = 1')
     orphans = store.all('SELECT "offset" FROM orphans')

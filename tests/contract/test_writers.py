@@ -25,7 +25,8 @@ from geomi.cluster.tables import MIGRATIONS
 from geomi.errors import ConflictError, ResourceError
 from geomi.frontier import counters
 from geomi.frontier import tables as frontier
-from geomi.history.tables import follow, number_batches
+from geomi.history.past import follow
+from geomi.history.tables import number_batches
 from geomi.records import Lease, Reason, Wanted
 from geomi.seeds.lists import Seed
 from geomi.seeds.tables import PUT_OUTSIDE
@@ -204,7 +205,7 @@ def test_who_starts_first_and_commits_last_is_missed_by_no_follower_of_the_log(
     def look() -> None:
         nonlocal at
         number_batches(store)
-        for seq, change, visit in follow(store, at):
+        for seq, change, visit in follow(store, at, str):
             assert change == "added"
             seen.append(visit)
             at = max(at, seq)
@@ -252,7 +253,7 @@ def test_visits_of_batches_written_at_once_are_found_by_their_batch(
         " GROUP BY b.batch, b.visits"
     )
     assert len(rows) == 24 and all(visits == found for _, visits, found in rows)
-    assert sum(1 for _ in follow(store, 0)) == 4 * 93
+    assert sum(1 for _ in follow(store, 0, str)) == 4 * 93
     assert counters.counters(store)["x"] == 4 * 93
     assert counters.counter(store, "visits") == 0  # robots.txt is none
     assert counters.counter(store, "requests") == 4 * 93

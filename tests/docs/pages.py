@@ -124,9 +124,22 @@ def tables() -> dict[str, str]:
     found = {}
     for sentence in (one for step in MIGRATIONS for one in step):
         text = sentence if isinstance(sentence, str) else sentence.sqlite or sentence.postgresql
-        if text.startswith("CREATE TABLE"):
-            found[text.split()[2]] = _columns(text)
+        _take_in(text, found)
     return found
+
+
+_ADDED = re.compile(r"ALTER TABLE (\w+) -- (.*)\n\s*ADD COLUMN (.*)")
+
+
+def _take_in(sentence: str, found: dict[str, str]) -> None:
+    """A table, or a column added to one."""
+    if sentence.startswith("CREATE TABLE"):
+        found[sentence.split()[2]] = _columns(sentence)
+    elif added := _ADDED.match(sentence):
+        table, comment, column = added.groups()
+        row = _columns(f"({column} -- {comment}\n)").splitlines()[-1]
+        head, blank, key = found[table].partition("\n\n")
+        found[table] = f"{head}\n{row}{blank}{key}"
 
 
 def _columns(sentence: str) -> str:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomi.cluster.tables import MIGRATIONS
+from geomi.history.past import Past
 from geomi.history.politeness import Asked, Politeness, Rule, Server, in_order, measure
 from geomi.store import SqliteStore
 from geomi.store.migrate import migrate
@@ -148,7 +149,7 @@ def test_requests_come_in_order_of_start_whatever_the_order_of_commits() -> None
     batches = [(10.0, [8.0, 3.0]), (12.0, [11.0, 1.0]), (11.5, [2.0]), (40.0, [39.0, 20.0])]
     with store.transaction():
         for number, (committed, starts) in enumerate(batches, start=1):
-            store.run("INSERT INTO batches VALUES (?, 'a0', 1, ?, 0, 0, 0, ?)",
+            store.run("INSERT INTO batches VALUES (?, 'a0', 1, ?, 0, 0, 0, ?, 0)",
                       (number, committed, number))  # fmt: skip
             for start in starts:
                 store.run(
@@ -157,4 +158,11 @@ def test_requests_come_in_order_of_start_whatever_the_order_of_commits() -> None
                     ("" if start == 20.0 else "192.0.2.1", start, start + 1, number),
                 )
     # 20.0 reached no server: it has no address.
-    assert [one.started for one in in_order(store)] == [1.0, 2.0, 3.0, 8.0, 11.0, 39.0]
+    assert [one.started for one in in_order(store, Past([], str))] == [
+        1.0,
+        2.0,
+        3.0,
+        8.0,
+        11.0,
+        39.0,
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +16,7 @@ from geomi.cluster.simulate import SimCrash, Simulation
 from geomi.cluster.simweb import WorldWeb
 from geomi.cluster.verify import BytesDisk, verify
 from geomi.errors import ResourceError
+from geomi.history.past import Past
 from geomi.seeds.lists import Seed
 from geomi.states import TRANSIENT
 from geomi.store.postgres import PostgresStore
@@ -72,12 +74,15 @@ def simulation(
     return sim, world
 
 
-def crawl(sim: Simulation, *, crash_ticks: list[int], kind: str, days: float = 5.0) -> list[str]:
+def crawl(
+    sim: Simulation, *, crash_ticks: list[int], kind: str, days: float = 5.0, again: bool = False
+) -> list[str]:
     """A crawl with a crash at each of these operations (counted from the one before).
 
     `kind`: power (the machine), kill (all processes), agent (the one at work; another goes on),
     full (the disk, for half a minute), date (set by up to a day; a crawl that begins later takes
-    it as it is), mixed (any of them).
+    it as it is), mixed (any of them). `again`: of all that is known; what is left of it after a
+    crash goes on as it is.
 
     Returns what was acknowledged as visited and is not there after a crash.
     """
@@ -86,6 +91,7 @@ def crawl(sim: Simulation, *, crash_ticks: list[int], kind: str, days: float = 5
     points = iter([(step, rng.choice(KINDS) if kind == "mixed" else kind) for step in crash_ticks])
     what = ""
     has_begun = False
+    runs = sim.store.all("SELECT run FROM runs")
 
     def arm() -> None:
         nonlocal what
@@ -105,7 +111,7 @@ def crawl(sim: Simulation, *, crash_ticks: list[int], kind: str, days: float = 5
         arm()
         try:
             if not has_begun:
-                sim.begin()
+                sim.begin(again=again and sim.store.all("SELECT run FROM runs") == runs)
                 has_begun = True
             if sim.advance(until=deadline):
                 sim.finish()
@@ -130,7 +136,12 @@ def crawl(sim: Simulation, *, crash_ticks: list[int], kind: str, days: float = 5
 
 
 def acknowledged(sim: Simulation) -> set[int]:
-    return {row[0] for row in sim.store.all("SELECT visit FROM visits")}
+    """Visits by number, wherever they are; one that is in two places is none."""
+    past = Past.of(sim.store, lambda name: sim.files.readable(f"/sim/{name}"))
+    here = [row[0] for row in sim.store.all("SELECT visit FROM visits")]
+    moved = [row[0] for row in past.by_visit("visit")]
+    numbers = Counter([*here, *moved])
+    return {visit for visit, number in numbers.items() if number == 1}
 
 
 def faults(sim: Simulation, world: World, *, again: bool = False, traps: bool = False) -> list[str]:

@@ -28,6 +28,7 @@ class Files(Protocol):
     def remove(self, path: str) -> None: ...
     def size(self, path: str) -> int | None: ...
     def write(self, path: str, chunks: Iterable[bytes]) -> None: ...
+    def readable(self, path: str) -> str: ...
     def close(self) -> None: ...
 
 
@@ -116,6 +117,9 @@ class RealFiles:
     def write(self, path: str, chunks: Iterable[bytes]) -> None:
         """A whole small file at once: written beside, synced, renamed over."""
         with _told(path):
+            directory = os.path.dirname(path)
+            if not os.path.isdir(directory):
+                self._make_directories(directory)
             beside = path + ".new"
             with open(beside, "wb") as out:
                 for chunk in chunks:
@@ -123,7 +127,11 @@ class RealFiles:
                 out.flush()
                 os.fsync(out.fileno())
             os.rename(beside, path)
-            self.sync_directory(os.path.dirname(path))
+            self.sync_directory(directory)
+
+    def readable(self, path: str) -> str:
+        """Where a library finds the file to read."""
+        return path
 
     def close(self) -> None:
         for path in list(self._open):

@@ -226,8 +226,8 @@ def story(
     """Why a page is here or not: found, asked, refused, kept, waiting, in order of time."""
     from geomi.cluster.story import story as story_of
 
-    with opened(collection) as (_, settings, store):
-        told = story_of(store, url, settings=settings, now=store.now())
+    with opened(collection) as (place, settings, store):
+        told = story_of(store, url, settings=settings, where=place.archive_path, now=store.now())
     if as_json:
         output.print_json_line({
             "url": told.url, "known": told.is_known, "outcome": told.outcome or None,
@@ -291,7 +291,9 @@ def verify(
 def _politeness(place: Collection, store: Store, *, as_json: bool) -> int:
     from geomi.cluster import politeness
 
-    seen = politeness.check_politeness(store, lambda text: politeness.settings_of_run(place, text))
+    seen = politeness.check_politeness(
+        store, lambda text: politeness.settings_of_run(place, text), where=place.archive_path
+    )
     if as_json:
         output.print_json_line(_politeness_facts(seen))
     else:

@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from geomi.archive.files import RealFiles
 from geomi.cluster.collection import Collection
 from geomi.cluster.coordinator import Coordinator, must_have_seeds
 from geomi.cluster.engine import Engine, Keeper, Orders
+from geomi.cluster.mover import Mover
 from geomi.cluster.recover import recover
 from geomi.cluster.standing import Standing
 from geomi.config import Settings
@@ -20,6 +22,7 @@ from geomi.store import Store
 
 _STEP_S = 0.1
 _PAUSE_S = 1.0  # between looks at a disk that was full
+_MOVE_PAUSE_S = 60.0  # after old visits could not be moved
 _STOP_S = 30.0  # agents that have not ended by then are killed; nothing committed is lost
 
 
@@ -55,6 +58,10 @@ class Drive:
         self._told = told
         self._warn = warn
         self._coordinator = Coordinator(store, settings)
+        self._mover = Mover(
+            store, RealFiles(), where=collection.archive_path, keep=settings.history
+        )
+        self._move_at = 0.0
         self._run = 0
         names = [f"a{number}" for number in range(settings.crawl.agents)]
         self._keeper = Keeper(engine, names, self._orders)
@@ -99,6 +106,9 @@ class Drive:
             state = "stopped" if why or standing.pending else "done"
             left = why or ("patience" if standing.pending else "")
             coordinator.end(run, state, left, now=store.now())
+            if why != "interrupted":
+                for _ in self._mover.finish(store.now()):
+                    pass
         except ResourceError as error:  # the next crawl mends what is left open
             self._warn(str(error))
             why = why or "disk"
@@ -160,8 +170,19 @@ class Drive:
                 and standing.visits - base.visits >= crawl.max_visits
             ):
                 return "max_visits"
+            self._move_old_visits()
             if not busy:
                 time.sleep(_STEP_S)
+
+    def _move_old_visits(self) -> None:
+        """A little a round, so that agents hardly wait for it. What hinders it stops nothing."""
+        if time.monotonic() < self._move_at:
+            return
+        try:
+            self._mover.step(self._store.now())
+        except ResourceError as error:
+            self._warn(f"old visits stay where they are for a minute: {error}")
+            self._move_at = time.monotonic() + _MOVE_PAUSE_S
 
     def _keep(self) -> None:
         for death in self._keeper.look(time.monotonic()):

@@ -7,8 +7,9 @@ calls on them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from geomi import url as urls
 from geomi.archive import cdxj, tables
@@ -178,10 +179,15 @@ def _cdxj_path(path: str) -> str:
     return path.removesuffix(".warc.gz") + ".cdxj"
 
 
-def index_of(store: Store, file: int, filename: str) -> Iterator[bytes]:
-    """The CDXJ lines of one file, sorted by bytes."""
+def index_of(
+    store: Store, file: int, filename: str, moved: Iterable[tuple[Any, ...]] = ()
+) -> Iterator[bytes]:
+    """The CDXJ lines of one file, sorted by bytes. `moved`: of its visits in Parquet, the same
+    columns as archive.tables.captures_of; none while the file is open."""
     lines = []
-    for url, date, mime, code, digest, offset, length, revisit in tables.captures_of(store, file):
+    for url, date, mime, code, digest, offset, length, revisit in (
+        *tables.captures_of(store, file), *moved,
+    ):  # fmt: skip
         lines.append(
             cdxj.line(
                 urls.surt(url),

@@ -11,13 +11,15 @@ from geomi.cluster.plan import site_rules
 from geomi.config import Settings
 from geomi.fetch.robots import Robots, from_status
 from geomi.frontier.politeness import server_of
+from geomi.history.past import Past
 from geomi.history.politeness import Politeness, Rule, in_order, measure
 from geomi.store import Store
 
 
 def check_politeness(
-    store: Store, settings_of: Callable[[str], Settings], *, worst: int = 20
-) -> Politeness:
+    store: Store, settings_of: Callable[[str], Settings], *, where: Callable[[str], str],
+    worst: int = 20,
+) -> Politeness:  # fmt: skip
     """What the servers saw, judged by the settings of each run (its `settings` in the store)."""
     texts: dict[int, str] = dict(store.all("SELECT run, settings FROM runs"))
     by_text: dict[str, Settings] = {}
@@ -38,8 +40,10 @@ def check_politeness(
             crawl_delay_s=delay_s, crawl_delay_since=since,
         )  # fmt: skip
 
-    asked = (one._replace(address=server_of(one.address)) for one in in_order(store))
-    return measure(asked, rule, worst=worst)
+    with store.image():
+        past = Past.of(store, where)
+        asked = (one._replace(address=server_of(one.address)) for one in in_order(store, past))
+        return measure(asked, rule, worst=worst)
 
 
 def _crawl_delay(store: Store, host: str, settings: Settings) -> tuple[float, float]:

@@ -117,10 +117,12 @@ class Settler:
                 row[13], digest, row[15],
                 capture.ended - capture.started, page.link_type if page else "",
                 page.title if page else "", capture.ended, 1, 1 if changed == 1 else 0, fails,
+                1 if failed else 0,
                 fields.get("etag", "")[:200] if keeps else known.etag if outcome is Outcome.SAME
                 else "",
                 fields.get("last-modified", "")[:100] if keeps
                 else known.last_modified if outcome is Outcome.SAME else "",
+                capture.started, *((capture.started,) * 2 if changed == 1 else (0.0, 0.0)),
                 known.page,
             ),
         ))  # fmt: skip
@@ -264,7 +266,7 @@ class Settler:
             ctx.site_id, known.outcome, str(outcome),
             (
                 self._plan.run, str(outcome), why, 0, "", known.digest, 0, 0.0, "", "", now, 0, 0,
-                known.fails, known.etag, known.last_modified, known.page,
+                known.fails, 0, known.etag, known.last_modified, 0.0, 0.0, 0.0, known.page,
             ),
         ))  # fmt: skip
         batch.done.append((ctx.site_id, known.rank, known.page))

@@ -4,11 +4,30 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterable
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Mapping
 
 from geomi.errors import ResourceError
 
 _PAGE = 4096  # what a disk writes at once
+
+
+def scratch_of(owner: object) -> str:
+    """A directory that goes when its owner does."""
+    folder = tempfile.mkdtemp(prefix="geomi-sim-")
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def unpacked(data: Mapping[str, bytes | bytearray], path: str, folder: str) -> str:
+    """A copy on the real disk of a file in memory, for a library that reads files."""
+    copy = os.path.join(folder, path.replace("/", "_"))
+    if path in data:
+        with open(copy, "wb") as out:
+            out.write(data[path])
+    return copy
 
 
 class SimFiles:
@@ -22,6 +41,7 @@ class SimFiles:
         # Directory as it survives: name -> name under which the data is kept now
         self._entries: dict[str, str] = {}
         self.room: int | None = None  # bytes left on the disk; None: enough
+        self._folder = scratch_of(self)
 
     def create(self, path: str) -> None:
         self._tick("create")
@@ -88,6 +108,9 @@ class SimFiles:
         self.data[path] = bytearray(data)
         self._synced[path] = len(data)
         self.sync_directory(os.path.dirname(path))
+
+    def readable(self, path: str) -> str:
+        return unpacked(self.data, path, self._folder)
 
     def close(self) -> None:
         pass

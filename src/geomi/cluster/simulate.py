@@ -23,6 +23,7 @@ from geomi.cluster.commands import Abort, Command, Resolve
 from geomi.cluster.coordinator import Coordinator
 from geomi.cluster.errands import Errands
 from geomi.cluster.ledger import Ledger
+from geomi.cluster.mover import Mover
 from geomi.cluster.pageids import ID_RANGE
 from geomi.cluster.plan import extractor_of, longest_gap_s, plan_of
 from geomi.cluster.simfiles import SimFiles
@@ -153,6 +154,9 @@ class Simulation:
         """The first start, or the one after a power cut: recovery first, then agents."""
         self.recover()
         self._set_out()
+        keep = self.settings.history
+        # A new one: what it has in memory does not outlive its process.
+        self.mover = Mover(self.store, self.files, where="/sim/{}".format, keep=keep)
         self.run = self.coordinator.begin(again=again, options={}, now=self.now)
         self.coordinator.add_seeds(self.seeds, now=self.now)
         self.coordinator.widen(run=self.run, now=self.now)
@@ -345,6 +349,7 @@ class Simulation:
     def _round(self) -> None:
         with contextlib.suppress(ResourceError):  # the drive waits and comes again
             self.coordinator.step(run=self.run, now=self.now)
+            self.mover.step(self.now)
         self._at(self.now + _STEP_S, self._round)
 
     # -- running -----------------------------------------------------------------------------------
@@ -389,3 +394,5 @@ class Simulation:
         while self.coordinator.step(run=self.run, now=self.now):
             pass
         self.coordinator.end(self.run, "done", "", now=self.now)
+        for _ in self.mover.finish(self.now):
+            pass

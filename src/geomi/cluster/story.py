@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from geomi.errors import OperatorError
 from geomi.fetch.robots import Robots
 from geomi.frontier import tables
 from geomi.history import tables as history_tables
+from geomi.history.past import Past
 from geomi.records import Reason
 from geomi.states import Outcome
 from geomi.store import Store
@@ -41,14 +43,26 @@ class Story:
     events: tuple[Event, ...]
 
 
-def story(store: Store, text: str, *, settings: Settings, now: float) -> Story:
-    """The story of a URL in any spelling. OperatorError if it is no http(s) URL at all."""
+def story(
+    store: Store, text: str, *, settings: Settings, where: Callable[[str], str], now: float
+) -> Story:
+    """The story of a URL in any spelling. OperatorError if it is no http(s) URL at all.
+
+    `where` turns a path below the collection into a path: old visits are in Parquet there.
+    """
+    with store.image():
+        return _story(store, text, settings=settings, where=where, now=now)
+
+
+def _story(
+    store: Store, text: str, *, settings: Settings, where: Callable[[str], str], now: float
+) -> Story:
     url = urls.canonical(text if _SCHEME.match(text) else f"http://{text}")
     if url is None:
         raise OperatorError(f"{text}: not a URL that can be crawled (http or https)")
     page = store.one(
         "SELECT p.page, p.site_id, p.depth, p.party, p.kind, p.via, p.hops, p.found, p.run,"
-        " p.outcome, p.why, p.visited, p.visits FROM pages p JOIN sites s ON s.site_id = p.site_id"
+        " p.outcome, p.why, p.visited, p.moved FROM pages p JOIN sites s ON s.site_id = p.site_id"
         " WHERE s.site = ? AND p.url_hash = ? AND p.url = ?",
         (urls.site_of(url), urls.url_hash(url), url),
     )
@@ -56,9 +70,11 @@ def story(store: Store, text: str, *, settings: Settings, now: float) -> Story:
         return Story(
             url=url, is_known=False, outcome="", events=tuple(_unknown(store, url, settings))
         )
-    number, site_id, depth, party, kind, via, hops, found, run, outcome, why, visited, _ = page
+    number, site_id, depth, party, kind, via, hops, found, run, outcome, why, visited, moved = page
     events = [_found(store, found, depth=depth, party=party, kind=kind, via=via, hops=hops)]
-    visits = _asked(store, number)
+    rows = Past.of(store, where).of_page(number) if moved else []
+    # By number: the visit whose record is the copy stays behind in the store.
+    visits = _asked(store, sorted([*rows, *history_tables.of_page(store, number)]))
     events += visits
     last = next((e.facts["outcome"] for e in reversed(visits) if e.what == "asked"), "")
     if outcome in (Outcome.DENY, Outcome.SKIP):
@@ -96,15 +112,16 @@ def _found(
     return Event(at=at, what="found", text=f"{text}, depth {depth}, party {party}", facts=facts)
 
 
-def _asked(store: Store, page: int) -> list[Event]:
-    """Each visit, and what was kept of it."""
+def _asked(store: Store, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
+    """Each visit (history.tables.STORY, oldest first), and what was kept of it."""
     events: list[Event] = []
+    originals: dict[str, tuple[int, int, str]] = {}  # by digest: file, offset, date
     before: tuple[int, str, int] | None = None  # run, outcome, code
     tries = 0
     for (
-        run, reason, started, ended, outcome, code, mime, size, digest, changed, address, revisit,
-        file, offset, length, detail,
-    ) in history_tables.of_page(store, page):  # fmt: skip
+        _, run, reason, started, ended, outcome, code, mime, size, digest, changed, address,
+        revisit, file, offset, length, date, detail,
+    ) in rows:  # fmt: skip
         tries = tries + 1 if before is not None and before[0] == run else 1
         reasons = _reasons(reason)
         facts = {
@@ -123,35 +140,37 @@ def _asked(store: Store, page: int) -> list[Event]:
         text += f" ({detail})" if detail else ""
         events.append(Event(at=started, what="asked", text=text, facts=facts))
         if file:
-            events.append(_stored(store, ended, file=file, offset=offset, length=length,
-                                  digest=digest, page=page, is_revisit=bool(revisit)))  # fmt: skip
+            if not revisit:
+                originals[digest] = (file, offset, date)
+            events.append(_stored(
+                store, ended, file=file, offset=offset, length=length, digest=digest,
+                is_revisit=bool(revisit), original=originals.get(digest),
+            ))  # fmt: skip
         before = (run, outcome, code)
     return events
 
 
 def _stored(
-    store: Store, at: float, *, file: int, offset: int, length: int, digest: str, page: int,
-    is_revisit: bool,
+    store: Store, at: float, *, file: int, offset: int, length: int, digest: str,
+    is_revisit: bool, original: tuple[int, int, str] | None,
 ) -> Event:  # fmt: skip
-    row = store.one("SELECT directory, name FROM files WHERE file = ?", (file,))
-    name = f"{row[0]}/{row[1]}" if row else f"file {file}"
+    name = _file_name(store, file)
     facts: dict[str, Any] = {
         "place": {"file": name, "offset": offset, "length": length}, "digest": digest,
         "revisit_of": None,
     }  # fmt: skip
     text = f"kept in {name} at {offset}, {length} bytes, {digest}"
     if is_revisit:
-        first = store.one(
-            'SELECT f.directory, f.name, v."offset", v.stored_date FROM visits v JOIN files f'
-            " ON f.file = v.file WHERE v.page = ? AND v.page > 0 AND v.revisit = 0 AND v.digest = ?"
-            " AND v.ended <= ? ORDER BY v.visit DESC LIMIT 1",
-            (page, digest, at),
-        )
-        if first is not None:
-            facts["revisit_of"] = {"file": f"{first[0]}/{first[1]}", "offset": first[2],
-                                   "date": first[3]}  # fmt: skip
-        text += f", as a revisit of {first[3]}" if first else ", as a revisit"
+        if original is not None:
+            first, place, date = original
+            facts["revisit_of"] = {"file": _file_name(store, first), "offset": place, "date": date}
+        text += f", as a revisit of {original[2]}" if original else ", as a revisit"
     return Event(at=at, what="stored", text=text, facts=facts)
+
+
+def _file_name(store: Store, file: int) -> str:
+    row = store.one("SELECT directory, name FROM files WHERE file = ?", (file,))
+    return f"{row[0]}/{row[1]}" if row else f"file {file}"
 
 
 def _refused(

@@ -58,6 +58,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         *history.SCHEMA_1,
     ),
     (*counters.COUNTERS, HELM),
+    (*frontier.SCHEMA_2, *history.SCHEMA_2),
 )
 
 

@@ -15,7 +15,9 @@ from typing import Any
 from geomi import url as urls
 from geomi.cluster import tables as cluster_tables
 from geomi.cluster.verify_archive import BytesDisk, Disk, RealDisk, check_archive
+from geomi.cluster.verify_past import check_files, check_past, past_of
 from geomi.frontier import counters
+from geomi.history.past import Past
 from geomi.states import TRANSIENT, Outcome
 from geomi.store import Store
 
@@ -88,18 +90,27 @@ def verify(
     `quick` leaves out the digests and what looks at every URL, and samples the records of a file.
     """
     found = Findings()
-    check_store(store, found, quick=quick)
-    check_archive(
-        store, found.add, found.counts, where=where, disk=disk or RealDisk(),
-        directories=directories, quick=quick,
-    )  # fmt: skip
+    disk = disk or RealDisk()
+    if check_store(store, found, where=where, disk=disk, quick=quick):
+        check_archive(
+            store, found.add, found.counts, where=where, disk=disk, directories=directories,
+            quick=quick,
+        )  # fmt: skip
     return found.report()
 
 
-def check_store(store: Store, found: Findings, *, quick: bool = False) -> None:
-    """The store with itself, in one image of it: a crawl may go on meanwhile."""
+def check_store(
+    store: Store, found: Findings, *, where: Callable[[str], str], disk: Disk, quick: bool = False
+) -> bool:
+    """The store with itself, in one image of it: a crawl may go on meanwhile.
+
+    False: visits that moved cannot be read, and nothing else can be judged without them.
+    """
     with store.image():
-        _check_counters(store, found)
+        past = past_of(store, where, disk)
+        if not check_files(store, past, found.add, found.counts, where=where, disk=disk):
+            return False
+        _check_counters(store, found, past)
         _check_pages(store, found)
         if not quick:
             _check_urls(store, found)
@@ -108,6 +119,10 @@ def check_store(store: Store, found: Findings, *, quick: bool = False) -> None:
         _check_batches(store, found)
         _check_leases(store, found)
         _check_letters(store, found)
+        check_past(
+            store, past, found.add, found.counts, settled=_SETTLED.format, quick=quick
+        )  # fmt: skip
+    return True
 
 
 def _number(store: Store, sql: str, params: Sequence[Any] = ()) -> int:
@@ -115,7 +130,7 @@ def _number(store: Store, sql: str, params: Sequence[Any] = ()) -> int:
     return int(row[0] or 0) if row else 0
 
 
-def _check_counters(store: Store, found: Findings) -> None:
+def _check_counters(store: Store, found: Findings, past: Past) -> None:
     counted = counters.counters(store)
     states = {str(state) for state in Outcome} - {str(Outcome.CONN)}
     seen: dict[str, int] = {}
@@ -129,12 +144,10 @@ def _check_counters(store: Store, found: Findings) -> None:
             seen.setdefault(name, 0)
     seen["pages.known"] = sum(seen.values())
     seen["pages.pending"] = _number(store, "SELECT count(*) FROM pending")
-    row = store.one("SELECT count(*), count(*) FILTER (WHERE page > 0), sum(size) FROM visits") or (
-        0,
-        0,
-        0,
+    row = store.one("SELECT count(*), count(*) FILTER (WHERE page > 0), sum(size) FROM visits")
+    seen["requests"], seen["visits"], seen["bytes"] = (
+        int(here or 0) + moved for here, moved in zip(row or (0, 0, 0), past.totals(), strict=True)
     )
-    seen["requests"], seen["visits"], seen["bytes"] = (int(value or 0) for value in row)
     for name, number in seen.items():
         if counted.get(name, 0) != number:
             found.add("counters", f"says {counted.get(name, 0)}, counted {number}",
@@ -175,7 +188,7 @@ def _check_pages(store: Store, found: Findings) -> None:
         ):
             found.add("twice", f"{number} pages of one URL, wanted one", url)
     for url, outcome, visits, number in store.each(
-        "SELECT * FROM (SELECT p.url, p.outcome, p.visits, (SELECT count(*) FROM visits v"
+        "SELECT * FROM (SELECT p.url, p.outcome, p.visits, p.moved + (SELECT count(*) FROM visits v"
         " WHERE v.page = p.page AND v.page > 0) AS n FROM pages p) AS c"
         f" WHERE visits <> n OR (n = 0 AND outcome IN ({_MADE_BY_VISITS}))"
     ):
@@ -282,7 +295,7 @@ def _check_batches(store: Store, found: Findings) -> None:
         found.add("numbers", f"{total - numbered} batches have no number, and the run is over",
                   "batches")  # fmt: skip
     for batch, visits, number in store.each(
-        "SELECT * FROM (SELECT b.batch, b.visits, (SELECT count(*) FROM visits v"
+        "SELECT * FROM (SELECT b.batch, b.visits, b.moved + (SELECT count(*) FROM visits v"
         " WHERE v.visit BETWEEN b.first_visit AND b.last_visit AND v.batch = b.batch) AS n"
         " FROM batches b) AS c WHERE visits <> n"
     ):

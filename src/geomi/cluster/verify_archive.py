@@ -10,6 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import merge
 from io import BytesIO
 from itertools import zip_longest
 from tempfile import NamedTemporaryFile
@@ -20,7 +21,9 @@ from geomi.archive.check import Problem, check_file
 from geomi.archive.names import header_uri
 from geomi.archive.reader import Member, members
 from geomi.cluster.ledger import OPEN, index_of
+from geomi.cluster.simfiles import scratch_of, unpacked
 from geomi.errors import RemoteError, ResourceError
+from geomi.history.past import Past
 from geomi.store import Store
 
 #: Records of one file that a quick look reads.
@@ -39,6 +42,7 @@ class Disk(Protocol):
     def size(self, path: str) -> int | None: ...
     def open(self, path: str) -> BinaryIO: ...
     def names(self, directory: str) -> Iterable[str]: ...
+    def readable(self, path: str) -> str: ...
     def check(self, path: str, length: int) -> list[Problem]: ...
 
 
@@ -63,6 +67,10 @@ class RealDisk:
             for name in names:
                 yield os.path.relpath(os.path.join(path, name), directory)
 
+    def readable(self, path: str) -> str:
+        """Where a library finds the file."""
+        return path
+
     def check(self, path: str, length: int) -> list[Problem]:
         """archive.check: structure, digests, links of the first `length` bytes."""
         return check_file(path, expect_length=length)
@@ -73,6 +81,7 @@ class BytesDisk:
 
     def __init__(self, files: Mapping[str, bytes | bytearray]) -> None:
         self._files = files
+        self._folder = scratch_of(self)
 
     def size(self, path: str) -> int | None:
         data = self._files.get(path)
@@ -89,6 +98,9 @@ class BytesDisk:
             if path.startswith(start):
                 yield path.removeprefix(start)
 
+    def readable(self, path: str) -> str:
+        return unpacked(self._files, path, self._folder)
+
     def check(self, path: str, length: int) -> list[Problem]:
         with NamedTemporaryFile() as copy:
             copy.write(self._files[path])
@@ -102,6 +114,11 @@ class _File(NamedTuple):
     name: str
     committed: int
     state: str
+
+
+#: Columns of a moved visit, for _Kept and for archive.tables.captures_of.
+_MOVED = '"offset", length, url, stored_date, digest, code, revisit, visit'
+_CAPTURE = 'url, stored_date, mime, code, digest, "offset", length, revisit'
 
 
 class _Kept(NamedTuple):
@@ -136,7 +153,8 @@ def check_archive(
     counts["files"] = len(files)
     counts["files.open"] = sum(1 for file in files if file.state == "open")
     for file in files:
-        _check_one(store, file, add, counts, where=where, disk=disk, quick=quick)
+        with store.image():  # no visit of it moves meanwhile
+            _check_one(store, file, add, counts, where=where, disk=disk, quick=quick)
 
 
 def _check_places(store: Store, add: Add) -> None:
@@ -200,22 +218,36 @@ def _check_one(
     if size < file.committed or (file.state == "closed" and size > file.committed):
         add("size", f"{size} bytes, wanted {file.committed} ({file.state})", file.name)
         return
+    past = Past.of(store, lambda name: disk.readable(where(name)))
     if file.state == "closed":
-        _check_index(store, file, _index_path(final), add, disk=disk)
+        _check_index(store, file, _index_path(final), add, past, disk=disk)
     try:
         if quick:
-            _sample(store, file, path, add, counts, disk=disk)
+            _sample(store, file, path, add, counts, past, disk=disk)
             return
         for problem in disk.check(path, file.committed):
             if not (problem.what.endswith(_BEHIND) and file.state == "open"):
                 add("records", problem.what, f"{file.name} at {problem.offset}")
-        _walk(store, file, path, add, counts, disk=disk)
+        _walk(store, file, path, add, counts, past, disk=disk)
     except RemoteError as error:
         add("records", str(error).removeprefix(f"{path} "), file.name)
 
 
-def _kept(store: Store, file: _File) -> Iterator[_Kept]:
+def _kept(store: Store, file: _File, past: Past) -> Iterator[_Kept]:
     """What visits put into the committed part of a file, by offset."""
+    moved = past.of_file(_MOVED, file.file)
+    yield from merge(
+        (_Kept(*row) for row in moved if row[0] < file.committed),
+        _kept_here(store, file),
+        key=_place,
+    )
+
+
+def _place(one: _Kept) -> tuple[int, int]:
+    return one.offset, one.visit
+
+
+def _kept_here(store: Store, file: _File) -> Iterator[_Kept]:
     for row in store.each(
         'SELECT v."offset", v.length, coalesce(p.url, v.url), v.stored_date, v.digest, v.code,'
         " v.revisit, v.visit FROM files f JOIN visits v"
@@ -237,10 +269,10 @@ def _committed(source: BinaryIO, length: int) -> Iterator[Member]:
 
 
 def _walk(
-    store: Store, file: _File, path: str, add: Add, counts: Counter[str], *, disk: Disk
+    store: Store, file: _File, path: str, add: Add, counts: Counter[str], past: Past, *, disk: Disk
 ) -> None:
     """Each response and revisit belongs to exactly one visit, or to an orphan; and the reverse."""
-    kept = _kept(store, file)
+    kept = _kept(store, file, past)
     want = next(kept, None)
     orphans = iter(tables.orphans_of(store, file.file))
     orphan = next(orphans, None)
@@ -275,10 +307,10 @@ def _walk(
 
 
 def _sample(
-    store: Store, file: _File, path: str, add: Add, counts: Counter[str], *, disk: Disk
+    store: Store, file: _File, path: str, add: Add, counts: Counter[str], past: Past, *, disk: Disk
 ) -> None:
     """The heads of some records, evenly spread over the file's visits; the last one too."""
-    kept = list(_kept(store, file))
+    kept = list(_kept(store, file, past))
     step = max(1, len(kept) // SAMPLED)
     chosen = kept[::step]
     if kept and chosen[-1] is not kept[-1]:
@@ -315,13 +347,14 @@ def _compare(file: _File, member: Member, want: _Kept, add: Add, *, is_whole: bo
                 f"{file.name} at {want.offset}")  # fmt: skip
 
 
-def _check_index(store: Store, file: _File, path: str, add: Add, *, disk: Disk) -> None:
+def _check_index(store: Store, file: _File, path: str, add: Add, past: Past, *, disk: Disk) -> None:
     """The index beside a closed file says what the store says."""
     name = _index_path(file.name)
     if disk.size(path) is None:
         add("index", "no such index", name)
         return
-    wanted = index_of(store, file.file, os.path.basename(file.name))
+    moved = past.of_file(_CAPTURE, file.file)
+    wanted = index_of(store, file.file, os.path.basename(file.name), moved)
     with disk.open(path) as source:
         pairs = zip_longest(map(_comparable, source), map(_comparable, wanted))
         for number, (seen, line) in enumerate(pairs, start=1):

@@ -122,6 +122,27 @@ SCHEMA_1 = (
     "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
 )
 
+SCHEMA_2 = (
+    """ALTER TABLE pages -- of its visits: how many are in Parquet
+        ADD COLUMN moved INTEGER NOT NULL DEFAULT 0""",
+    """ALTER TABLE pages -- visits that failed in a way that may pass
+        ADD COLUMN failures INTEGER NOT NULL DEFAULT 0""",
+    """ALTER TABLE pages -- start of the first visit
+        ADD COLUMN first_visited REAL NOT NULL DEFAULT 0""",
+    """ALTER TABLE pages -- start of the last visit that found a change
+        ADD COLUMN last_changed REAL NOT NULL DEFAULT 0""",
+    "UPDATE pages SET"
+    " failures = (SELECT count(*) FROM visits v WHERE v.page = pages.page AND v.page > 0"
+    " AND (v.outcome IN ('noIP', 'cErr', 'cTim', 'hErr', 'hTim', 'hSht', 'hNpr', 'dErr', 'dTim')"
+    " OR v.outcome = 'code' AND (v.code >= 500 OR v.code = 429))),"
+    " first_visited = (SELECT coalesce(min(started), 0) FROM visits v WHERE v.page = pages.page"
+    " AND v.page > 0),"
+    " last_changed = (SELECT coalesce(max(started), 0) FROM visits v WHERE v.page = pages.page"
+    " AND v.page > 0 AND v.changed = 1) WHERE visits > 0",
+    # Pages with old visits to move; most pages were visited less often and are not in it.
+    "CREATE INDEX pages_often ON pages ((visits - moved)) WHERE visits - moved > 2",
+)
+
 
 class Known(NamedTuple):
     """A pending page with what the store knows of it. `rank` orders, least first."""
@@ -211,7 +232,9 @@ DROP_PENDING = "DELETE FROM pending WHERE site_id = ? AND depth = ? AND page = ?
 SETTLE_PAGE = (
     "UPDATE pages SET run = ?, outcome = ?, why = ?, code = ?, mime = ?, digest = ?, size = ?,"
     " seconds = ?, link_type = ?, title = ?, visited = ?, visits = visits + ?,"
-    " changes = changes + ?, fails = ?, etag = ?, last_modified = ? WHERE page = ?"
+    " changes = changes + ?, fails = ?, failures = failures + ?, etag = ?, last_modified = ?,"
+    " first_visited = CASE WHEN first_visited = 0 THEN ? ELSE first_visited END,"
+    " last_changed = CASE WHEN ? > last_changed THEN ? ELSE last_changed END WHERE page = ?"
 )
 STORE_PAGE = (
     'UPDATE pages SET file = ?, "offset" = ?, length = ?, stored_date = ?, stored_id = ?,'

@@ -10,8 +10,10 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from heapq import merge
+from typing import Any, NamedTuple
 
+from geomi.history.past import Past
 from geomi.store import Store
 
 #: Times are stored to the microsecond and compared after subtractions: less is no difference.
@@ -88,25 +90,31 @@ class Politeness:
     busiest: dict[int, Server]  # seconds of the window -> the one with most requests in it
 
 
-def in_order(store: Store) -> Iterator[Asked]:
+def _rows(store: Store, past: Past) -> Iterator[tuple[Any, ...]]:
+    """Visits in the order of their numbers, from Parquet and store; the columns are below."""
+    columns = "visit, started, ended, host, address, run, committed"
+    here = store.each(
+        "SELECT v.visit, v.started, v.ended, v.host, v.address, v.run, b.committed FROM visits v"
+        " JOIN batches b ON b.batch = v.batch ORDER BY v.visit"
+    )
+    return merge(past.by_visit(columns), here)
+
+
+def in_order(store: Store, past: Past) -> Iterator[Asked]:
     """All requests that reached a server, by start.
 
     Rows come by commit; a heap puts them right. It holds what starts within the longest time that
     ever lay between a start and its commit, whatever the size of the collection.
     """
     latest, spread_s = 0.0, 0.0
-    for started, committed in store.each(
-        "SELECT v.started, b.committed FROM visits v JOIN batches b ON b.batch = v.batch"
-        " ORDER BY v.visit"
-    ):
+    for _, started, _, _, _, _, committed in _rows(store, past):
         latest = max(latest, committed)
         spread_s = max(spread_s, latest - started)
     waiting: list[Asked] = []
     latest = 0.0
-    for started, ended, host, address, run, committed in store.each(
-        "SELECT v.started, v.ended, v.host, v.address, v.run, b.committed FROM visits v"
-        " JOIN batches b ON b.batch = v.batch WHERE v.address <> '' ORDER BY v.visit"
-    ):
+    for _, started, ended, host, address, run, committed in _rows(store, past):
+        if not address:
+            continue
         latest = max(latest, committed)
         while waiting and waiting[0].started < latest - spread_s:
             yield heapq.heappop(waiting)

@@ -2,11 +2,14 @@
 
 A batch is written unnumbered; the coordinator alone gives committed batches their `seq`, because
 numbers given before a commit are no order. Followers read by `seq`.
+
+Old visits move to Parquet (`past`), but never the newest of all: in SQLite the next number is one
+more than the greatest that is here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from geomi.store import SQLITE, Store
@@ -59,6 +62,30 @@ SCHEMA_1 = (
         visit INTEGER NOT NULL
     )""",
     "CREATE INDEX log_by_batch ON log (batch)",
+)
+
+SCHEMA_2 = (
+    """ALTER TABLE batches -- of its visits: how many are in Parquet
+        ADD COLUMN moved INTEGER NOT NULL DEFAULT 0""",
+    "CREATE INDEX visits_of_no_page ON visits (started) WHERE page = 0",
+    # Filled and emptied by the coordinator alone (cluster.mover). Rows of a file are in order of
+    # page and visit; up to (done_page, done_visit) they are its own, beyond they are in `visits`.
+    """CREATE TABLE past (
+        part INTEGER PRIMARY KEY,
+        month TEXT NOT NULL,                  -- in which its visits started: 2026-11
+        name TEXT NOT NULL,                   -- path below the collection
+        state TEXT NOT NULL,                  -- writing, moving, whole, replaced
+        rows INTEGER NOT NULL DEFAULT 0,
+        size INTEGER NOT NULL DEFAULT 0,      -- bytes
+        first_page INTEGER NOT NULL DEFAULT 0,
+        last_page INTEGER NOT NULL DEFAULT 0,
+        first_file INTEGER NOT NULL DEFAULT 0,  -- least and greatest WARC file of its visits
+        last_file INTEGER NOT NULL DEFAULT 0,
+        done_page INTEGER NOT NULL DEFAULT -1,
+        done_visit INTEGER NOT NULL DEFAULT 0,
+        changed REAL NOT NULL                 -- when it took its state
+    )""",
+    "CREATE INDEX past_by_month ON past (month, state)",
 )
 
 PUT_VISIT = (
@@ -133,29 +160,15 @@ def number_batches(store: Store) -> int:
     return len(rows)
 
 
-def follow(store: Store, after_seq: int) -> Iterator[tuple[int, str, int]]:
-    """(seq, change, visit) beyond `after_seq`, in order; each visit of a batch is named."""
-    for seq, batch, first, last in store.all(
-        "SELECT seq, batch, first_visit, last_visit FROM batches WHERE seq > ? ORDER BY seq",
-        (after_seq,),
-    ):
-        for change, visit in store.all(
-            "SELECT change, visit FROM log WHERE batch = ? ORDER BY entry", (batch,)
-        ):
-            if visit:
-                yield seq, change, visit
-                continue
-            for row in store.each(
-                "SELECT visit FROM visits WHERE visit BETWEEN ? AND ? AND batch = ? ORDER BY visit",
-                (first, last, batch),
-            ):
-                yield seq, change, row[0]
+#: What a story tells of a visit; the same names in `visits` and in Parquet.
+STORY = (
+    "visit, run, reason, started, ended, outcome, code, mime, size, digest, changed, address,"
+    ' revisit, file, "offset", length, stored_date, detail'
+)
 
 
 def of_page(store: Store, page: int) -> list[tuple[Any, ...]]:
-    """Visits of one page, oldest first."""
+    """STORY of the visits of one page that are in the store, oldest first."""
     return store.all(
-        "SELECT run, reason, started, ended, outcome, code, mime, size, digest, changed, address,"
-        ' revisit, file, "offset", length, detail FROM visits WHERE page = ? ORDER BY visit',
-        (page,),
+        f"SELECT {STORY} FROM visits WHERE page = ? AND page > 0 ORDER BY visit", (page,)
     )
