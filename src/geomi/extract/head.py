@@ -20,7 +20,8 @@ _VALUED = frozenset(
 )
 
 
-def parse_head(head: bytes) -> dict[str, str]:
+@lru_cache(maxsize=2)  # one answer is looked at by several, one after the other
+def parse_head(head: bytes) -> Mapping[str, str]:
     """Header fields by lower-case name; repeated ones joined with ", " (cookies with a newline).
 
     Takes the status line and header lines with or without the blank line. Folded lines are
