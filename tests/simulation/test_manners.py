@@ -222,3 +222,37 @@ def test_a_host_that_keeps_the_robots_txt_of_others_is_asked_for_it_as_for_its_o
     log = whole(web, agents=agents, pages=12, sets=sets)
     judge(log, web, rest_s=1.0, factor=10.0, address_rest_s=0.5, began=log[0].start)
     assert sum("/rules" in seen.url for seen in log) >= 26
+
+
+class Busy(Hosts):
+    """One host asks for a rest longer than anybody waits; another one asks for one that is not."""
+
+    def ask(self, fetch: Fetch, *, at: float) -> Reply:
+        number = int(fetch.host[1:].partition(".")[0])
+        if fetch.target == "/1" and number < 2 and at < 60.0:
+            rest_s = 3000 if number else 200
+            return Reply(
+                outcome=Outcome.CODE, code=503,
+                head=f"HTTP/1.1 503 X\r\nRetry-After: {rest_s}\r\n\r\n".encode(),
+            )  # fmt: skip
+        return super().ask(fetch, at=at)
+
+
+def test_a_crawl_ends_where_all_that_waits_waits_longer_than_its_patience() -> None:
+    settings = config.load(Path("no-such-directory/geomi.toml"), ["crawl.patience=300"])
+    sim = Simulation(
+        Busy(3), settings, extractor=lambda: ManyLinks(6),
+        seeds=[Seed(url=f"http://h{n}.example/", source="test") for n in range(3)],
+    )  # fmt: skip
+    sim.begin()
+    assert sim.advance(until=sim.began + 600.0)
+    sim.finish()
+    waiting = sim.store.all("SELECT p.url FROM pending w JOIN pages p ON p.page = w.page")
+    assert {url.split("/")[2] for (url,) in waiting} == {"h1.example"}
+    assert sim.store.one("SELECT rest_until FROM sites WHERE site = 'h1.example'") == (
+        pytest.approx(sim.began + 3000.0, abs=30.0),
+    )
+    sim.begin()  # the same command, much too early: nobody is asked
+    before = len(sim.log)
+    assert sim.advance(until=sim.now + 600.0)
+    assert len(sim.log) == before

@@ -300,7 +300,7 @@ class Agent:
             self._filling.touch(ctx).counts[name] += 1
         if flight.site != ctx.site:
             if (other := self._held.sites.get(flight.site)) is not None:
-                self._held.schedule(other, max(now, other.host.rest_until))
+                self._held.after_rest(other, now)
         else:
             if ctx.guise.answered(capture, now):
                 self._filling.touch(ctx).counts["cookies.set"] += 1
@@ -339,7 +339,7 @@ class Agent:
             if not ctx.flying:
                 self._farewells.leave(ctx, now)
             return
-        self._held.schedule(ctx, ctx.host.rest_until if ctx.host.rest_until > now else now)
+        self._held.after_rest(ctx, now)
 
     # -- batches and the end -----------------------------------------------------------------------
 

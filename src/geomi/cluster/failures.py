@@ -62,7 +62,7 @@ class Failures:
             state.given_up = outcome, why
         state.not_before = now + gap_s
         ctx.is_half_failing = state.given_up is None
-        self._held.schedule(ctx, max(now, ctx.host.rest_until))
+        self._held.after_rest(ctx, now)
 
     def of_name(self, ctx: Context, answer: Answer, now: float) -> None:
         """noIP: the page that is next takes the state, and the whole site waits."""
@@ -93,7 +93,7 @@ class Failures:
             return
         retry = ctx.rules.retry
         if now < ctx.failing_until:
-            self._held.schedule(ctx, ctx.host.rest_until)
+            self._held.after_rest(ctx, now)
             return
         ctx.failures += 1
         if outcome in (Outcome.C_ERR, Outcome.C_TIM) and not why.startswith("tls:"):
@@ -105,7 +105,7 @@ class Failures:
             return
         ctx.failing_until = now + retry.gap(ctx.failures)
         ctx.host.rest(now, retry.gap(ctx.failures))
-        self._held.schedule(ctx, ctx.host.rest_until)
+        self._held.after_rest(ctx, now)
 
     def retry_after(self, ctx: Context, capture: Capture, now: float) -> None:
         """The server says when: its host rests, and its address once two of its hosts say it."""

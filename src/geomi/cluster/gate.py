@@ -163,7 +163,7 @@ class Gate:
                 state = ctx.robots[flight.authority]
                 state.is_fetching = False
                 state.url, state.hops = url, flight.hops + 1
-                self._held.schedule(ctx, max(now, ctx.host.rest_until))
+                self._held.after_rest(ctx, now)
                 return
         state = self._ended(ctx, flight.authority)
         kind = from_status(code)
@@ -188,7 +188,7 @@ class Gate:
         if delay > ctx.rules.crawl_delay_max_s:
             self._farewells.give_up(ctx, Outcome.SKIP, f"parked:crawl_delay {delay:g}", now)
             return
-        self._held.schedule(ctx, max(now, ctx.host.rest_until))
+        self._held.after_rest(ctx, now)
 
     def _text(self, ctx: Context, capture: Capture) -> bytes:
         """The whole lines of a robots.txt within the limit, without its content-encoding."""

@@ -8,6 +8,8 @@ from weakref import WeakValueDictionary
 from geomi.cluster.context import Context
 from geomi.frontier.politeness import Host, Manners
 
+SHORT_S = 60.0  # a site is held over rests up to this, however little patience there is
+
 
 class Held:
     """Contexts by site and by id, in the order of their turns."""
@@ -50,6 +52,11 @@ class Held:
         self._serial += 1
         ctx.turn, ctx.turn_at = self._serial, when
         heapq.heappush(self._turns, (when, self._serial, ctx))
+
+    def after_rest(self, ctx: Context, now: float) -> None:
+        """A turn once its host has rested. At once where that is long: it may have to leave."""
+        until = ctx.host.rest_until
+        self.schedule(ctx, until if now < until <= now + SHORT_S else now)
 
     @property
     def next_turn(self) -> float | None:

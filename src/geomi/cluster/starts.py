@@ -9,7 +9,7 @@ from geomi.cluster.farewells import Farewells
 from geomi.cluster.filling import Filling
 from geomi.cluster.flights import Flights
 from geomi.cluster.gate import Gate
-from geomi.cluster.held import Held
+from geomi.cluster.held import SHORT_S, Held
 from geomi.cluster.levels import Levels
 from geomi.cluster.pageids import PageIds
 from geomi.cluster.quota import Quota
@@ -91,7 +91,7 @@ class Starts:
             self._closed(ctx, opens, now)
             return
         if host.rest_until > now:
-            if not ctx.flying and host.rest_until > now + max(self._plan.patience_s, 60.0):
+            if not ctx.flying and host.rest_until > now + max(self._plan.patience_s, SHORT_S):
                 self._farewells.leave(ctx, now)
                 return
             held.schedule(ctx, host.rest_until)
@@ -115,7 +115,7 @@ class Starts:
 
     def _closed(self, ctx: Context, opens: float, now: float) -> None:
         """Outside its hours a site rests; if that is long, it goes back until they begin."""
-        if opens <= now + max(self._plan.patience_s, 60.0):
+        if opens <= now + max(self._plan.patience_s, SHORT_S):
             self._held.schedule(ctx, opens)
         elif not ctx.flying:  # else the last that ends gives the turn
             self._filling.touch(ctx).counts["hours.closed"] += 1
@@ -130,7 +130,7 @@ class Starts:
             return
         due = queue.next_due()
         # One whose other scheme fails is held until that is decided: only the context knows it.
-        hold_s = max(self._plan.patience_s, 60.0) if ctx.is_half_failing else _SITE_RELEASE_S
+        hold_s = max(self._plan.patience_s, SHORT_S) if ctx.is_half_failing else _SITE_RELEASE_S
         if due is not None and due <= now + hold_s:
             self._held.schedule(ctx, due)
             return
