@@ -301,7 +301,7 @@ class Coordinator:
         if not richest or store.one("SELECT 1 FROM sites WHERE go_to <> '' LIMIT 1"):
             return  # nobody is dry, or what was meant for somebody is still on its way
         held = store.all(
-            "SELECT site_id, site, address, waiting FROM sites WHERE holder = ?"
+            "SELECT site_id, site, address, waiting FROM sites WHERE holder = ? AND holder <> ''"
             " ORDER BY waiting DESC, site_id LIMIT ?",
             (richest, LOOKED_AT),
         )

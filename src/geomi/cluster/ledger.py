@@ -151,9 +151,12 @@ class Ledger:
         holder = f"{agent}/{incarnation}"
         with self._store.transaction():
             self._store.run(
-                "UPDATE sites SET holder = '', lease_until = 0 WHERE holder = ?", (holder,)
+                "UPDATE sites SET holder = '', lease_until = 0 WHERE holder = ? AND holder <> ''",
+                (holder,),
             )
-            self._store.run("UPDATE sites SET go_to = '' WHERE go_to = ?", (holder,))
+            self._store.run(
+                "UPDATE sites SET go_to = '' WHERE go_to = ? AND go_to <> ''", (holder,)
+            )
             # When it asked there last nobody knows, so each address rests once from now on.
             self._store.run(
                 "UPDATE addresses SET holder = '', until = ? WHERE holder = ?",

@@ -59,6 +59,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     (*counters.COUNTERS, HELM),
     (*frontier.SCHEMA_2, *history.SCHEMA_2),
+    frontier.SCHEMA_3,
 )
 
 

@@ -143,6 +143,8 @@ SCHEMA_2 = (
     "CREATE INDEX pages_often ON pages ((visits - moved)) WHERE visits - moved > 2",
 )
 
+SCHEMA_3 = ("CREATE INDEX robots_by_site ON robots (site_id)",)
+
 
 class Known(NamedTuple):
     """A pending page with what the store knows of it. `rank` orders, least first."""
