@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from contract import work
+from contract.unreliable import Unreliable
 from geomi.cluster.engine import Engine
 from geomi.cluster.local import LocalEngine
 from geomi.cluster.on_ray import RayEngine
@@ -17,10 +18,11 @@ from geomi.errors import InternalError
 from rays import cluster
 
 
-@pytest.fixture(scope="module", params=["local", "ray"])
+@pytest.fixture(scope="module", params=["local", "unreliable", "ray"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    if request.param == "local":
-        with closing(LocalEngine(workers=2)) as made:
+    if request.param != "ray":
+        local = LocalEngine(workers=2)
+        with closing(Unreliable(local) if request.param == "unreliable" else local) as made:
             yield made
         return
     with cluster() as running, closing(RayEngine(running.address)) as made:
