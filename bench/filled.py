@@ -82,7 +82,7 @@ def _fill(store: Store, sites: Sequence[str], known: int, *, waiting: bool) -> N
     outcome = "NULL" if waiting else "OK"
     visits = 0 if waiting else known
     with store.transaction():
-        frontier.count(
+        counters.count(
             store,
             [("pages.known", known), (f"outcome.{outcome}", known), ("visits", visits),
              ("requests", visits), ("bytes", visits * 4000), ("pages.pending", known - visits)],
@@ -93,6 +93,40 @@ def _fill(store: Store, sites: Sequence[str], known: int, *, waiting: bool) -> N
 def known_url(site: str, place: int) -> str:
     """The URL of the known page at this place among those of its site."""
     return f"http://{site}/known/{place}.html"
+
+
+def visit_again(path: Path, *, known: int, times: int) -> None:
+    """Each of the known pages was visited so often more, once a day, in runs of its own."""
+    place = Collection(path)
+    store = place.open_store(place.settings())
+    try:
+        ((site_id, site),) = store.all("SELECT site_id, site FROM sites")
+        ((first,),) = store.all("SELECT min(page) FROM pages")
+        for time in range(1, times + 1):
+            at = _WHEN + time * 86_400
+            with store.transaction():
+                run = cluster_tables.begin_run(store, "again", json.dumps({}), at)
+                cluster_tables.set_run(store, run, "done", "", at + 1.0)
+                for begin in range(0, known, _BATCH):
+                    some = range(begin, min(begin + _BATCH, known))
+                    batch = history.open_batch(store, "a0", 0, at + 1.0)
+                    rows = [
+                        (
+                            first + n, site_id, "", "page", run, int(Reason.AGAIN), 0, site,
+                            "127.0.0.1", at + n / 1000, at + n / 1000 + 0.01, "OK", 200,
+                            "text/html", _digest(f"{n} {(n + time) // 7}"), 4000,
+                            int((n + time) % 7 == 0), 0, 0, 0, "", 0, batch, "",
+                        )
+                        for n in some
+                    ]  # fmt: skip
+                    history.put_visits(store, batch, rows)
+                store.run("UPDATE pages SET visits = visits + 1")
+                counters.count(
+                    store, [("visits", known), ("requests", known), ("bytes", known * 4000)]
+                )
+            history.number_batches(store)
+    finally:
+        store.close()
 
 
 def _digest(url: str) -> str:
@@ -132,8 +166,9 @@ def _visits(
     for begin in range(numbers.start, numbers.stop, _BATCH):
         some = range(begin, min(begin + _BATCH, numbers.stop))
         batch = history.open_batch(store, "a0", 0, _WHEN + 1.0)
-        store.many(
-            history.PUT_VISIT,
+        history.put_visits(
+            store,
+            batch,
             [
                 (
                     first + n, ids[n % len(sites)][0], "", "page", 1, int(Reason.LINK), 0,
@@ -144,5 +179,4 @@ def _visits(
                 for n in some
             ],
         )  # fmt: skip
-        history.close_batch(store, batch, len(some))
     history.number_batches(store)

@@ -4,8 +4,8 @@
 
 Stores filled with few and with very many known pages (bench/filled.py) are crawled on, `--pages`
 pages each, the same pages from the same server. Parts: `rate` (one site, and a hundred),
-`memory` (256 slow connections open at once, all known pages waiting), `status`, `filter`. What is
-printed is also written to bench/results/ as JSON.
+`memory` (256 slow connections open at once, all known pages waiting), `status`, `filter`, `history`
+(old visits moved to Parquet). What is printed is also written to bench/results/ as JSON.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import moved
 from answering import answering
 from filled import fill
 
@@ -35,7 +36,7 @@ GEOMI = [sys.executable, "-c", "import sys; from geomi.cli import main; sys.exit
 ENVIRONMENT = os.environ | {
     "PYTHONPATH": str(HERE.parent / "src") + os.environ.get("BENCH_PATH", "")
 }
-PARTS = ("rate", "memory", "status", "filter")
+PARTS = ("rate", "memory", "status", "filter", "history")
 SLOW_HOSTS = 600  # more than an agent holds at once
 SLOW_S = 1.0
 CONNECTIONS = 256
@@ -315,6 +316,19 @@ def verdicts(found: dict[str, list[dict[str, Any]]]) -> list[str]:
             f"status at {row['known']:,} known: {row['median_s']:.3f} s (wanted 0.2)",
             row["median_s"] < 0.2,
         )
+    for row in found.get("history", []):
+        lines.append(
+            f"     {row['moved']:,} visits moved in {row['seconds']:.1f} s"
+            f" ({row['us_per_visit']:.0f} us, {row['bytes_per_visit']:.0f} bytes each), the store"
+            f" locked for {row['median_lock_s'] * 1000:.1f} ms at a time (longest"
+            f" {row['longest_lock_s'] * 1000:.0f}), a story of {row['visits']} visits in"
+            f" {row['story_s'] * 1000:.0f} ms"
+        )
+    for row in found.get("filter", []):
+        lines.append(
+            f"     seen-filter of {row['known']:,} URLs: read in {row['read_s']:.2f} s, filled in"
+            f" {row['add_s']:.2f} s, at most {row['longest_add_s'] * 1000:.0f} ms at a time"
+        )
     return lines
 
 
@@ -336,6 +350,8 @@ def main() -> int:
         found["status"] = status(known)
     if "filter" in parts:
         found["filter"] = filter_(known)
+    if "history" in parts:
+        found["history"] = [moved.measure()]
     lines = verdicts(found)
     print("\n".join(lines))
     RESULTS.mkdir(exist_ok=True)
