@@ -102,7 +102,8 @@ def _connect(folder: str) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(
         config={
             "threads": 1, "memory_limit": _MEMORY, "temp_directory": folder,
-            "enable_progress_bar": False, "autoinstall_known_extensions": False, "autoload_known_extensions": False,
+            "autoinstall_known_extensions": False, "autoload_known_extensions": False,
+            "enable_progress_bar": False,
         }
     )  # fmt: skip
 
