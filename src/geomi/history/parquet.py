@@ -99,13 +99,14 @@ def _run(sql: str, folder: str) -> None:
 def _connect(folder: str) -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    return duckdb.connect(
+    connection = duckdb.connect(
         config={
             "threads": 1, "memory_limit": _MEMORY, "temp_directory": folder,
             "autoinstall_known_extensions": False, "autoload_known_extensions": False,
-            "enable_progress_bar": False,
         }
     )  # fmt: skip
+    connection.execute("SET enable_progress_bar = false")  # it would go to standard output
+    return connection
 
 
 @contextmanager
