@@ -30,7 +30,7 @@ from geomi.history.tables import number_batches
 from geomi.records import Lease, Reason, Wanted
 from geomi.seeds.lists import Seed
 from geomi.seeds.tables import PUT_OUTSIDE
-from geomi.store import SQLITE, Store
+from geomi.store import SQLITE, SqliteStore, Store
 from geomi.store.migrate import migrate
 
 NOW = 1_700_000_000.0
@@ -305,6 +305,64 @@ def test_a_batch_that_was_not_committed_is_written_again(store: Store) -> None:
     assert store.all("SELECT count(*) FROM visits") == [(5,)]
 
 
+# -- the end, and the rounds before it -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "UPDATE sites SET holder = ''",
+        "UPDATE sites SET waiting = 0",
+        "UPDATE sites SET state = 'parked'",
+        "UPDATE sites SET rest_until = 1700000500",
+        "UPDATE sites SET next_due = 1700009000",
+        "UPDATE sites SET rest_until = 1700009000",
+        "UPDATE sites SET waiting = 0, holder = 'a0/1' WHERE site_id = 2",
+        "INSERT INTO inbox (site, url, kind, via, depth, party, reason, not_before, weight, hops,"
+        " admit) SELECT site, 'http://x/', 'a', '', 1, 1, 2, 0, 0, 0, '' FROM sites",
+    ],
+)
+def test_a_crawl_is_over_when_nothing_is_held_or_due_or_on_its_way(
+    store: Store, sentence: str
+) -> None:
+    coordinator = crawl(store, 3)
+    store.run(
+        "UPDATE sites SET waiting = 0" if "INSERT" in sentence else "UPDATE sites SET epoch = 1"
+    )
+    store.run(sentence)
+    at = coordinator.standing(now=NOW)
+    assert coordinator.is_over(now=NOW) == (not (at.held or at.due or at.letters))
+
+
+def test_a_round_costs_no_more_when_more_sites_wait(store: Store) -> None:
+    if not isinstance(store, SqliteStore):
+        pytest.skip("counts the steps of SQLite")
+    coordinator = crawl(store, 50)
+    assert leases.grant(store, plan(store, "a0"), 20, now=NOW)
+    few = _steps(store, coordinator)
+    coordinator.add_seeds([Seed(url=f"http://more{n}.example/") for n in range(2_000)], now=NOW)
+    while coordinator.step(run=1, now=NOW, at_once=True):
+        pass
+    assert coordinator.standing(now=NOW).due > 2_000
+    assert _steps(store, coordinator) < few * 1.5
+
+
+def _steps(store: SqliteStore, coordinator: Coordinator) -> int:
+    """Of SQLite's machine in half a minute of rounds, with nothing to do."""
+    steps = 0
+
+    def one() -> None:
+        nonlocal steps
+        steps += 1
+
+    store._db.set_progress_handler(one, 1)
+    for tenth in range(1, 300):
+        assert not coordinator.step(run=1, now=NOW + tenth / 10)
+        assert not coordinator.is_over(now=NOW + tenth / 10)
+    store._db.set_progress_handler(None, 0)
+    return steps
+
+
 # -- links and letters -----------------------------------------------------------------------------
 
 
@@ -328,7 +386,7 @@ def test_a_link_committed_while_its_site_is_admitted_is_not_lost(
             coordinator.step(run=1, now=NOW)
         # Nobody has it, so it is not over, whatever else is.
         store.run("UPDATE sites SET waiting = 0")
-        assert not coordinator.is_over(coordinator.standing(now=NOW))
+        assert not coordinator.is_over(now=NOW)
     while coordinator.step(run=1, now=NOW):
         pass
     assert store.all("SELECT count(*) FROM outside") == [(0,)]

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,6 +17,8 @@ from geomi.config import Settings
 from geomi.store import Store
 
 _REDRAW_S = 0.25
+_PLAIN_S = 1.0  # without a terminal: the rate is taken from looks so far apart
+_LOOK_SHARE = 100  # or so many times as far as a look takes
 _QUIET_LINE_S = 10.0  # without a terminal: one plain line so often
 
 
@@ -28,7 +31,7 @@ class Progress:
         self._is_quiet = is_quiet
         self._is_live = not is_quiet and sys.stderr.isatty()
         self._began = time.monotonic()
-        self._drawn = 0.0
+        self._look_at = 0.0
         self._last_line = self._began
         # (time, visits) of the last half minute, for the rate
         self._past: deque[tuple[float, int]] = deque()
@@ -66,11 +69,14 @@ class Progress:
         except OSError:
             self._is_quiet = True
 
-    def told(self, at: Standing) -> None:
+    def told(self, look: Callable[[], Standing]) -> None:
+        """A round is over. `look` is called so seldom that it is no burden, however many sites."""
         now = time.monotonic()
-        if self._is_quiet or now - self._drawn < _REDRAW_S:
+        if self._is_quiet or now < self._look_at:
             return
-        self._drawn = now
+        at = look()
+        took = time.monotonic() - now
+        self._look_at = now + max(_REDRAW_S if self._live else _PLAIN_S, _LOOK_SHARE * took)
         self._past.append((now, at.visits))
         while now - self._past[0][0] > 30.0:
             self._past.popleft()

@@ -15,9 +15,10 @@ from geomi.cluster import tables as cluster_tables
 from geomi.cluster.admitted import Latecomers, move_outside
 from geomi.cluster.balance import LOOKED_AT, Balance, Held
 from geomi.cluster.context import SiteRules
+from geomi.cluster.pace import Pace
 from geomi.cluster.plan import admission, site_rules
 from geomi.cluster.post import Post, rules_with_prefixes
-from geomi.cluster.standing import Standing, standing
+from geomi.cluster.standing import Standing, is_idle, standing
 from geomi.config import Settings
 from geomi.errors import OperatorError
 from geomi.frontier import counters, tables
@@ -29,6 +30,12 @@ from geomi.seeds.lists import Seed
 from geomi.store import Both, Store
 
 OUTSIDE_A_STEP = 200
+# Rounds come ten times a second, and most have nothing to do. What costs more the more sites are
+# held is looked at less often; nobody waits for it.
+_NUMBER_S = 0.5  # followers read batches by number
+_LEASES_S = 2.0  # or sooner, when the first of them ends
+_MEANT_S = 1.0
+_SWEEP_S = 10.0  # an address that has rested is in nobody's way
 _ENDED = "holder <> '' AND lease_until <= ?"
 #: Who is writing or renewing this moment is looked at again in the next round: nobody waits.
 _EXPIRE = Both(
@@ -48,6 +55,10 @@ class Coordinator:
         self._latecomers = Latecomers(store)
         self._post = Post(store, settings, admit=self._admit)
         self._balance = Balance()
+        self._number = Pace(_NUMBER_S)
+        self._leases = Pace(_LEASES_S)
+        self._meant = Pace(_MEANT_S)
+        self._sweep = Pace(_SWEEP_S)
 
     # -- beginning a run ---------------------------------------------------------------------------
 
@@ -260,34 +271,55 @@ class Coordinator:
 
     # -- the loop ----------------------------------------------------------------------------------
 
-    def step(self, *, run: int, now: float) -> int:
-        """One round. Returns how much was done, so that the caller may come again at once."""
-        done = history_tables.number_batches(self._store) + self._latecomers.look()
-        ended = self._store.one(
-            "SELECT 1 FROM sites WHERE holder <> '' AND lease_until <= ? LIMIT 1", (now,)
-        )
-        if ended is not None:
-            with self._store.transaction():
-                done += self._store.run(_EXPIRE.of(self._store), (now,))
-                self._store.run("DELETE FROM addresses WHERE until <= ?", (now,))
+    def step(self, *, run: int, now: float, at_once: bool = False) -> int:
+        """One round. Returns how much was done, so that the caller may come again at once.
+
+        `at_once`: also what may wait for a later round.
+        """
+        done = self._latecomers.look()
+        if self._number.is_time(now) or at_once:
+            done += history_tables.number_batches(self._store)
+        if self._leases.is_time(now) or at_once:
+            done += self._expire(now)
+        if self._sweep.is_time(now) or at_once:
+            self._sweep_addresses(now)
+        if self._meant.is_time(now) or at_once:
+            self._forget_promises(now)
+        if self._balance.is_time(now):
+            self._share_out()
+        return done + self.deliver(run=run, now=now)
+
+    def _expire(self, now: float) -> int:
+        """Takes back leases that ended; when it looks again, none can have ended before."""
+        first = self._store.one("SELECT min(lease_until) FROM sites WHERE holder <> ''")
+        if first is None or first[0] is None:
+            return 0
+        if first[0] > now:
+            self._leases.come_again(first[0])
+            return 0
+        with self._store.transaction():
+            done = self._store.run(_EXPIRE.of(self._store), (now,))
+            self._store.run("DELETE FROM addresses WHERE until <= ?", (now,))
+        self._leases.come_again(now)  # what somebody wrote this moment was passed over
+        return done
+
+    def _sweep_addresses(self, now: float) -> None:
         if self._store.one(
             "SELECT 1 FROM addresses WHERE holder = '' AND until <= ? LIMIT 1", (now,)
         ):
             with self._store.transaction():
                 self._store.run("DELETE FROM addresses WHERE holder = '' AND until <= ?", (now,))
-        if self._store.one("SELECT 1 FROM sites WHERE go_to <> '' LIMIT 1") is not None:
-            # Meant for a holder of its address who has let go of it, or is gone.
-            promised = sorted(self._balance.promised)
-            but = f" AND go_to NOT IN ({','.join('?' * len(promised))})" if promised else ""
+
+    def _forget_promises(self, now: float) -> None:
+        """Sites meant for a holder of their address who has let go of it, or is gone."""
+        if self._store.one("SELECT 1 FROM sites WHERE go_to <> '' LIMIT 1") is None:
+            return
+        promised = sorted(self._balance.promised)
+        but = f" AND go_to NOT IN ({','.join('?' * len(promised))})" if promised else ""
+        lost = f"go_to <> '' AND go_to NOT IN (SELECT holder FROM addresses WHERE until > ?){but}"
+        if self._store.one(f"SELECT 1 FROM sites WHERE {lost} LIMIT 1", (now, *promised)):
             with self._store.transaction():
-                self._store.run(
-                    "UPDATE sites SET go_to = '' WHERE go_to <> '' AND go_to NOT IN"
-                    f" (SELECT holder FROM addresses WHERE until > ?){but}",
-                    (now, *promised),
-                )
-        if self._balance.is_time(now):
-            self._share_out()
-        return done + self.deliver(run=run, now=now)
+                self._store.run(f"UPDATE sites SET go_to = '' WHERE {lost}", (now, *promised))
 
     def _share_out(self) -> None:
         """Who has no site is meant to have some of who has most. Their holder hears of it."""
@@ -326,10 +358,11 @@ class Coordinator:
     def standing(self, *, now: float) -> Standing:
         return standing(self._store, patience_s=self._settings.crawl.patience, now=now)
 
-    def is_over(self, at: Standing) -> bool:
+    def is_over(self, *, now: float) -> bool:
         """Nothing is held, due, or on its way."""
-        late = self._latecomers.are_awaited
-        return not (at.held or at.due or at.letters or late or self.to_ask())
+        if not is_idle(self._store, patience_s=self._settings.crawl.patience, now=now):
+            return False
+        return not (self._latecomers.are_awaited or self.to_ask())
 
     def end(self, run: int, state: str, why: str, *, now: float) -> None:
         with self._store.transaction():

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from geomi.archive.files import RealFiles
 from geomi.cluster.collection import Collection
@@ -17,6 +18,7 @@ from geomi.cluster.recover import recover
 from geomi.cluster.standing import Standing
 from geomi.config import Settings
 from geomi.errors import ConflictError, ResourceError
+from geomi.frontier.counters import counter
 from geomi.seeds.lists import Seed
 from geomi.store import Store
 
@@ -48,7 +50,7 @@ class Drive:
         *,
         engine: Engine,
         check: Callable[[], None] = lambda: None,
-        told: Callable[[Standing], None] = lambda _: None,
+        told: Callable[[Callable[[], Standing]], None] = lambda _: None,
         warn: Callable[[str], None] = lambda text: print(f"geomi: {text}", file=sys.stderr),
     ) -> None:
         self._collection = collection
@@ -100,7 +102,7 @@ class Drive:
                 signal.signal(number, handler)
         try:
             self._recover()
-            while coordinator.step(run=run, now=store.now()):
+            while coordinator.step(run=run, now=store.now(), at_once=True):
                 pass
             standing = coordinator.standing(now=store.now())
             state = "stopped" if why or standing.pending else "done"
@@ -130,7 +132,7 @@ class Drive:
         """Supervises until the end; returns what stopped it, empty for the natural end."""
         crawl = self._settings.crawl
         coordinator = self._coordinator
-        base = coordinator.standing(now=self._store.now())
+        visits, size = (counter(self._store, name) for name in ("visits", "bytes"))
         complaint = ""
         while True:
             if self._interrupts:
@@ -141,9 +143,9 @@ class Drive:
                 self._keep()
                 now = self._store.now()
                 busy = coordinator.step(run=run, now=now)
-                standing = coordinator.standing(now=now)
-                is_over = coordinator.is_over(standing) and not busy
-                self._told(standing)
+                is_over = not busy and coordinator.is_over(now=now)
+                why = self._limit(visits, size)
+                self._told(partial(coordinator.standing, now=now))  # asked for: it counts sites
                 if not is_over:
                     self._ask_addresses()
             except ConflictError:
@@ -159,17 +161,8 @@ class Drive:
                 return ""
             if crawl.max_time_s is not None and time.monotonic() - began >= crawl.max_time_s:
                 return "max_time_s"
-            if (
-                crawl.max_bytes is not None
-                and standing.size_bytes - base.size_bytes >= crawl.max_bytes
-            ):
-                return "max_bytes"
-            if (
-                crawl.max_visits is not None
-                and not standing.held
-                and standing.visits - base.visits >= crawl.max_visits
-            ):
-                return "max_visits"
+            if why:
+                return why
             self._move_old_visits()
             if not busy:
                 time.sleep(_STEP_S)
@@ -183,6 +176,16 @@ class Drive:
         except ResourceError as error:
             self._warn(f"old visits stay where they are for a minute: {error}")
             self._move_at = time.monotonic() + _MOVE_PAUSE_S
+
+    def _limit(self, visits: int, size: int) -> str:
+        """Which limit of the crawl is reached, counted from what it began with."""
+        store, crawl = self._store, self._settings.crawl
+        if crawl.max_bytes is not None and counter(store, "bytes") - size >= crawl.max_bytes:
+            return "max_bytes"
+        if crawl.max_visits is not None and counter(store, "visits") - visits >= crawl.max_visits:
+            held = store.one("SELECT 1 FROM sites WHERE holder <> '' LIMIT 1")
+            return "" if held else "max_visits"
+        return ""
 
     def _keep(self) -> None:
         for death in self._keeper.look(time.monotonic()):

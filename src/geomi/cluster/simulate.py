@@ -355,8 +355,7 @@ class Simulation:
     # -- running -----------------------------------------------------------------------------------
 
     def is_over(self) -> bool:
-        standing = self.coordinator.standing(now=self.now)
-        return self.coordinator.is_over(standing)
+        return self.coordinator.is_over(now=self.now)
 
     def advance(self, *, until: float | None = None, events: int | None = None) -> bool:
         """Runs until the crawl is over (True), or the time or number of events is reached."""
@@ -391,7 +390,7 @@ class Simulation:
                 break
             what()
         self.recover()
-        while self.coordinator.step(run=self.run, now=self.now):
+        while self.coordinator.step(run=self.run, now=self.now, at_once=True):
             pass
         self.coordinator.end(self.run, "done", "", now=self.now)
         for _ in self.mover.finish(self.now):

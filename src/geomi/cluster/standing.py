@@ -64,3 +64,19 @@ def standing(store: Store, *, patience_s: float, now: float) -> Standing:
             if "." in name and value and not name.startswith(("outcome.", "pages.", "next."))
         },
     )
+
+
+def is_idle(store: Store, *, patience_s: float, now: float) -> bool:
+    """Nothing is held, due within patience, or in the inbox. Cheap whatever the number of sites.
+
+    One sentence: a site given back between two looks would be neither held nor due.
+    """
+    soon = now + patience_s
+    row = store.one(
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM sites WHERE holder <> '')"
+        " OR EXISTS (SELECT 1 FROM sites WHERE waiting > 0 AND holder = '' AND state = 'open'"
+        " AND next_due <= ? AND rest_until <= ?)"
+        " OR EXISTS (SELECT 1 FROM inbox)",
+        (soon, soon),
+    )
+    return row is None
