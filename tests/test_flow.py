@@ -14,6 +14,7 @@ import pytest
 import geomi
 from geomi import flow
 from geomi.flow import PARTS, Role
+from geomi.frontier import alias_tables
 from geomi.store import Both
 
 ROOT = Path(geomi.__file__).parent
@@ -195,10 +196,11 @@ def test_the_map_names_the_tables_that_each_part_keeps() -> None:
         schema: tuple[str | Both, ...] = ()
         if f"{part.name}.tables" in modules():
             tables = importlib.import_module(f"geomi.{part.name}.tables")
+            later = {"cluster": (getattr(tables, "HELM", ""),), "frontier": alias_tables.ALIASES}
             schema = (
                 *tables.SCHEMA_1,
                 *getattr(tables, "SCHEMA_2", ()),
-                *([tables.HELM] if part.name == "cluster" else []),
+                *later.get(part.name, ()),
             )
         texts = [one if isinstance(one, str) else one.sqlite or one.postgresql for one in schema]
         names = [text.split()[2] for text in texts if text.startswith("CREATE TABLE")]

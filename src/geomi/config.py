@@ -21,6 +21,7 @@ from geomi.settings import (
     TABLES,
     Access,
     Agent,
+    Alias,
     Archive,
     Cluster,
     Crawl,
@@ -74,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     archive: Archive = Archive()
     history: History = History()
     seeds: Seeds = Seeds()
+    alias: Alias = Alias()
     robots: Robots = Robots()
     extract: Extract = Extract()
     traps: Traps = Traps()

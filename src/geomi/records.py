@@ -17,10 +17,11 @@ class Reason(IntFlag):
     DUE = 4
     NOTICE = 8
     AGAIN = 16
+    ALIAS = 32  # two names are compared
 
 
 #: Reasons for which a page is visited although it was seen before.
-PASSES_SEEN = Reason.DUE | Reason.NOTICE | Reason.AGAIN
+PASSES_SEEN = Reason.DUE | Reason.NOTICE | Reason.AGAIN | Reason.ALIAS
 
 
 class Wanted(Struct, frozen=True, kw_only=True):

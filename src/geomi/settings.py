@@ -18,6 +18,7 @@ Natural = Annotated[int, Meta(ge=0)]
 Bytes = Annotated[int, Meta(ge=1)]
 Names = tuple[str, ...]
 
+Relation = Literal["www", "address", "content"]
 Preset = Literal["polite", "paper", "own"]
 Scope = Literal["site", "prefix", "domain"]
 
@@ -287,6 +288,18 @@ class Seeds(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     admit: Admit = Admit()
 
 
+class Alias(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Sites with two names: recognised by their content, and visited under one of them."""
+
+    detect: Annotated[bool, "Look for names with the same content, and visit it once"] = False
+    relations: Annotated[
+        tuple[Relation, ...], "What names with equal front pages share besides; `content`: nothing"
+    ] = ("www", "address")
+    sample: Annotated[Count, "Pages below the front page that are compared before a merge"] = 5
+    agree: Annotated[float, Meta(gt=0, le=1), "Share of them that must be equal"] = 1.0
+    check: Annotated[float, Meta(ge=0, le=1), "Share compared again each run; 0: none"] = 0.05
+
+
 class Robots(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """robots.txt."""
 
@@ -363,6 +376,7 @@ TABLES: dict[str, type[Struct]] = {
     "history": History,
     "seeds": Seeds,
     "seeds.admit": Admit,
+    "alias": Alias,
     "robots": Robots,
     "extract": Extract,
     "traps": Traps,

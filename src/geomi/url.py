@@ -92,6 +92,17 @@ def site_of(url: str) -> str:
     return url[start : url.find("/", start)]
 
 
+def under(url: str, site: str) -> str:
+    """The same path and scheme at another site. Canonical where both have the same port."""
+    start = 7 if url[4] == ":" else 8
+    return url[:start] + site + url[url.find("/", start) :]
+
+
+def target_of(url: str) -> str:
+    """Path and query, as the request line wants them."""
+    return url[url.find("/", 8) :]
+
+
 def host_of(site: str) -> str:
     """The host of a site, without port or brackets."""
     if site.startswith("["):

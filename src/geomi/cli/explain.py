@@ -20,6 +20,7 @@ from geomi.cluster.plan import admission, site_rules
 from geomi.config import Settings
 from geomi.errors import OperatorError
 from geomi.frontier import tables
+from geomi.frontier.alias_tables import second_names
 from geomi.frontier.scope import Scope, prefix_of
 from geomi.seeds.lists import given_seeds
 from geomi.seeds.tables import all_seeds
@@ -186,6 +187,8 @@ def _facts(text: str, url: str | None, scene: _Scene | None) -> dict[str, Any]:
     settings, store = scene
     is_in, why = _judged(url, facts["domain"], settings, store)
     facts |= {"in_scope": is_in, "why": why}
+    if (name := second_names(store, [parts.site]).get(parts.site)) is not None:
+        facts["visited_as"] = urls.under(url, name[1])
     page = _page(store, url)
     if page is not None:
         facts["outcome"] = page[1]

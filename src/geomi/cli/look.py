@@ -197,6 +197,12 @@ def _print_status(path: Path, facts: dict[str, Any]) -> None:
     if scripts := facts["counters"].get("scripts.only"):
         say(f"scripts   {scripts:,} visits to pages that are empty without scripts:"
             " geomi keeps them and does not render them")  # fmt: skip
+    if merged := facts["counters"].get("alias.merged"):
+        ends = ("withdrawn", "undone", "never")
+        parted = sum(facts["counters"].get(f"alias.{end}", 0) for end in ends)
+        skipped = facts["counters"].get("refused.alias", 0)
+        say(f"aliases   {merged - parted:,} names are another name of a site, {parted:,} were;"
+            f" {skipped:,} of their URLs were not asked for")  # fmt: skip
     say(f"sites     {sites['held']:,} held, {sites['due']:,} due,"
         f" {sites['waiting_later']:,} wait for later")  # fmt: skip
     for agent in facts["agents"]:

@@ -33,7 +33,8 @@ def failed_seeds(store: Store, collection: Path) -> list[str]:
         "SELECT s.url, s.site, s.outcome, p.why, p.code FROM seeds s"
         " JOIN sites t ON t.site = s.site"
         " JOIN pages p ON p.site_id = t.site_id AND p.url_hash = s.url_hash AND p.url = s.url"
-        f" WHERE s.outcome NOT IN ({marks}) AND p.code NOT BETWEEN 300 AND 399 ORDER BY s.seed"
+        f" WHERE s.outcome NOT IN ({marks}) AND p.code NOT BETWEEN 300 AND 399"
+        " AND substr(p.why, 1, 6) <> 'alias:' ORDER BY s.seed"
         f" LIMIT {_MOST + 1}",
         _WELL,
     )

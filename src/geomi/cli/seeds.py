@@ -1,4 +1,4 @@
-"""`geomi seeds`: add, list, export, labels."""
+"""`geomi seeds`: add, list, export, labels; aliases stand in a file of their own."""
 
 from __future__ import annotations
 
@@ -34,6 +34,10 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Where parti
 
 
 def register(into: typer.Typer) -> None:
+    from geomi.cli.aliases import aliases
+
+    if "aliases" not in (command.name for command in app.registered_commands):
+        app.command()(aliases)
     into.add_typer(app, name="seeds", help="Where parties start.")
 
 

@@ -104,6 +104,7 @@ class Arrivals:
             ctx.queue.doubts_hints = ctx.hints.are_doubted and ctx.scope.max_depth is None
             ctx.failures = facts.failures
             ctx.first_seed = facts.first_seed
+            ctx.kept = facts.kept
             ctx.fronts = dict(facts.fronts)
             ctx.party_pages = dict(facts.party_pages)
             if ctx.rules.is_prefix:

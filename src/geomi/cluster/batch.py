@@ -17,7 +17,7 @@ from geomi.archive.writer import FileWrite
 from geomi.cluster.admitted import OUTSIDE, known_sites
 from geomi.cluster.found import NewPage, found_nearer, page_row, revive
 from geomi.cluster.givenup import REFUSED, give_up_site, refused_as
-from geomi.frontier import counters, maybes
+from geomi.frontier import alias_tables, counters, maybes
 from geomi.frontier import tables as frontier_tables
 from geomi.frontier.tables import Known
 from geomi.history import tables as history_tables
@@ -63,6 +63,8 @@ class Batch(Struct, kw_only=True):
     # (site of the page it was found on, parameters of PUT_OUTSIDE, hops, admit)
     outside: list[tuple[int, tuple[Any, ...], int, str]] = []
     robots: list[tuple[Any, ...]] = []
+    # parameters of PUT_FACE
+    faces: list[tuple[int, str, str, str]] = []
     # (site_id, outcome, why, prefix): all of its URLs that begin so and still wait take this state
     given_up: list[tuple[int, str, str, str]] = []
     # letters of the inbox that were taken in, with the site they were for
@@ -151,6 +153,7 @@ def commit(store: Store, batch: Batch, *, now: float, lengths: dict[int, int]) -
         _give_up(store, batch, refused, counts, waiting)
         _outside(store, batch, refused, counts)
         store.many(frontier_tables.PUT_ROBOTS, [r for r in batch.robots if r[1] not in refused])
+        store.many(alias_tables.PUT_FACE, [f for f in batch.faces if f[0] not in refused])
         store.many(
             "DELETE FROM inbox WHERE letter = ?",
             [(letter,) for letter, site in batch.letters if site not in refused],
@@ -319,6 +322,7 @@ def _give_up(
     for site_id, outcome, why, prefix in batch.given_up:
         if site_id not in refused:
             give_up_site(store, site_id, outcome, why, batch.run, counts, prefix=prefix)
+            alias_tables.look_again(store, site_id)
             counts["pages.pending"] += waiting.pop(site_id, 0)
 
 

@@ -64,7 +64,8 @@ class Rebuild(Struct, frozen=True):
 
 
 class Drain(Struct, frozen=True):
-    """Letters for sites held here, and which of these others should have -> letters()."""
+    """Letters for sites held here, and which of these others should have, or the coordinator wants
+    back -> letters()."""
 
     sites: tuple[str, ...]
 
@@ -126,6 +127,7 @@ class SiteFacts(Struct, frozen=True, kw_only=True):
     failures: int = 0
     seed_urls: tuple[str, ...] = ()  # URLs of pages of kind s: seeds, and where they redirect to
     first_seed: int = 0
+    kept: str = ""  # the name whose URLs are kept in the place of its own; empty: its own are
     fronts: tuple[tuple[str, int], ...] = ()  # (URL, seed) of its first seeds, given or found
     party_pages: tuple[tuple[int, int], ...] = ()
     hints: tuple[int, int] = (0, 0)  # of some pages of kind h: tried, failed

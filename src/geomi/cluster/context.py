@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from geomi import url as urls
 from geomi.cluster.guise import Guise
 from geomi.fetch.access import Access
 from geomi.fetch.cookies import Cookie
@@ -46,6 +47,18 @@ class SiteRules:
     own_cookies: tuple[Cookie, ...] = field(default=(), repr=False)  # the operator's
     hours: Hours | None = None  # None: always
     obeys_canonical: bool = False  # the page that rel=canonical names is taken in its place
+
+    def twin(self, url: str, site: str, kind: str, depth: int) -> str:
+        """A URL of a second name under the name that is kept, which these are the rules of.
+
+        Empty where it would be refused. Where seeds stand for directories each has its own, and no
+        URL of one stands for another's.
+        """
+        if self.is_prefix:
+            return ""
+        twin = urls.under(url, site)
+        refused = self.scope.refusal(twin, kind, depth) or self.valves.refusal(twin, depth)
+        return "" if refused else twin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +150,7 @@ class Context:
         "epoch", "failing_until", "failures", "first_seed", "flying", "fronts", "gap_s", "go_to",
         "guise", "hints", "host", "is_closed", "is_gone", "is_half_failing", "is_leaving",
         "is_loaded",
-        "is_named", "is_resolving", "is_seen_whole", "is_slotted", "keys", "level",
+        "is_named", "is_resolving", "is_seen_whole", "is_slotted", "kept", "keys", "level",
         "party_pages", "queue", "robots", "rules", "scope", "seen", "site", "site_id",
         "templates", "token", "turn", "turn_at", "unanswered", "until", "visits",
     )  # fmt: skip
@@ -179,6 +192,7 @@ class Context:
         self.is_half_failing = False  # one of its schemes fails, and is to be tried again
         self.party_pages: dict[int, int] = {}
         self.first_seed = 0
+        self.kept = ""  # the name whose URLs are kept in the place of this one's
         self.fronts: dict[str, int] = {}  # URL of a seed's own page, however it was found
         self.failures = 0  # failed connections in a row, counted once a rest
         self.failing_until = 0.0  # end of the rest that the last of them earned

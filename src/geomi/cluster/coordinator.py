@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from geomi import url as urls
 from geomi.cluster import tables as cluster_tables
 from geomi.cluster.admitted import Latecomers, move_outside
+from geomi.cluster.aliases import Aliases
 from geomi.cluster.balance import LOOKED_AT, Balance, Held
 from geomi.cluster.context import SiteRules
 from geomi.cluster.pace import Pace
@@ -21,7 +22,7 @@ from geomi.cluster.post import Post, rules_with_prefixes
 from geomi.cluster.standing import Standing, is_idle, standing
 from geomi.config import Settings
 from geomi.errors import OperatorError
-from geomi.frontier import counters, tables
+from geomi.frontier import alias_tables, aliases, counters, tables
 from geomi.frontier.scope import Admission
 from geomi.history import tables as history_tables
 from geomi.records import Reason, Wanted
@@ -59,6 +60,7 @@ class Coordinator:
         self._leases = Pace(_LEASES_S)
         self._meant = Pace(_MEANT_S)
         self._sweep = Pace(_SWEEP_S)
+        self._aliases = Aliases(store, settings)
 
     # -- beginning a run ---------------------------------------------------------------------------
 
@@ -78,6 +80,8 @@ class Coordinator:
                 run = cluster_tables.begin_run(self._store, kind, text, now)
                 if again:
                     self._want_all_again(now)
+                if last is not None:
+                    self._aliases.begin_run(run, now=now)
             self._store.run("UPDATE sites SET state = 'open', why = '' WHERE state = 'parked'")
             self._store.run("UPDATE sites SET failures = 0, go_to = '' WHERE holder = ''")
             # Hours may have been changed: whoever takes the site looks, and rests it in full first.
@@ -96,6 +100,7 @@ class Coordinator:
             " SELECT site_id,"
             " depth + CASE WHEN fails < 8 THEN fails ELSE 8 END * 4, page, ?, 0, 0, 0 FROM pages"
             " WHERE outcome NOT IN ('skip', 'bad') AND page NOT IN (SELECT page FROM pending)"
+            f" AND site_id NOT IN ({alias_tables.SECOND_NAMES})"
             " ON CONFLICT (site_id, depth, page) DO NOTHING",
             (int(Reason.AGAIN),),
         )
@@ -190,7 +195,8 @@ class Coordinator:
         for page, site_id, site, url, kind, depth, party, why in self._store.all(
             "SELECT p.page, p.site_id, s.site, p.url, p.kind, p.depth, p.party, p.why"
             " FROM pages p JOIN sites s ON s.site_id = p.site_id WHERE p.outcome = 'skip'"
-            " ORDER BY p.page"
+            f" AND substr(p.why, 1, {len(aliases.WHY)}) <> ? ORDER BY p.page",
+            (aliases.WHY,),
         ):
             rule = rules.get(site_id)
             if rule is None:
@@ -287,6 +293,7 @@ class Coordinator:
             self._forget_promises(now)
         if self._balance.is_time(now):
             self._share_out()
+        done += self._aliases.step(run=run, now=now, at_once=at_once)
         return done + self.deliver(run=run, now=now)
 
     def _expire(self, now: float) -> int:
@@ -362,7 +369,9 @@ class Coordinator:
         """Nothing is held, due, or on its way."""
         if not is_idle(self._store, patience_s=self._settings.crawl.patience, now=now):
             return False
-        return not (self._latecomers.are_awaited or self.to_ask())
+        if self._latecomers.are_awaited or self.to_ask():
+            return False
+        return not self._aliases.last_look(now=now)
 
     def end(self, run: int, state: str, why: str, *, now: float) -> None:
         with self._store.transaction():

@@ -68,7 +68,7 @@ class Farewells:
         self._say_goodbye(ctx, now)
 
     def hand_over(self, meant: Iterable[tuple[int, str]], now: float) -> None:
-        """Sites that others should have, who have none."""
+        """Sites that others should have, who have none; or the coordinator, who names nobody."""
         for site_id, holder in meant:
             ctx = self._held.by_id.get(site_id)
             if ctx is not None and ctx.is_loaded and not ctx.is_leaving:

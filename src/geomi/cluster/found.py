@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from geomi.frontier import tables
+from geomi.frontier import alias_tables, tables
 from geomi.frontier.tables import Known
 from geomi.frontier.ways import bring_nearer, readmit
-from geomi.records import PASSES_SEEN
+from geomi.records import PASSES_SEEN, Reason
 from geomi.states import Outcome
 from geomi.store import Store
 
@@ -60,7 +60,7 @@ def revive(store: Store, new: NewPage, counts: Counter[str]) -> NewPage | None:
     """
     known = new.known
     if known.reason & PASSES_SEEN:
-        return _once_more(store, new)
+        return _once_more(store, new, counts)
     page = readmit(store, known, new.site_id, new.url_hash)
     if page is None:
         return None
@@ -69,15 +69,20 @@ def revive(store: Store, new: NewPage, counts: Counter[str]) -> NewPage | None:
     return replace(new, known=known._replace(page=page))
 
 
-def _once_more(store: Store, new: NewPage) -> NewPage | None:
+def _once_more(store: Store, new: NewPage, counts: Counter[str]) -> NewPage | None:
     """A page that is due, or of which a notice came: with what the store knows of it.
 
     One that waits already goes on waiting, for one more reason and no later than asked for.
     """
     there = tables.find_page(store, new.site_id, new.known.url, new.url_hash)
-    if there is None or there[2] in (Outcome.SKIP, Outcome.BAD):
+    if there is None or there[2] == Outcome.BAD:
         return None
     page = int(there[0])
+    if there[2] == Outcome.SKIP:
+        if not (new.known.reason & Reason.ALIAS and alias_tables.readmit(store, page)):
+            return None
+        counts["outcome.skip"] -= 1
+        counts["outcome.NULL"] += 1
     if there[3] is not None:
         store.run(
             "UPDATE pending SET reason = reason | ?,"

@@ -12,7 +12,7 @@ from typing import Any
 from geomi.cluster.commands import Claimed, Letter, Loaded, Release, SiteFacts
 from geomi.cluster.context import Plan
 from geomi.errors import InternalError
-from geomi.frontier import counters, tables
+from geomi.frontier import alias_tables, counters, tables
 from geomi.frontier.queue import Key
 from geomi.records import Lease, Reason, Wanted
 from geomi.store import SQLITE, Both, Store
@@ -26,7 +26,8 @@ LEVEL_WAITS_S = 10.0  # a level waits so long for tries of failed pages
 # In the order of an index, so that 100,000 sites which are due need not be sorted for some.
 _FREE = (
     "SELECT site_id FROM sites WHERE waiting > 0 AND holder = '' AND next_due <= ?"
-    " AND rest_until <= ? AND state = 'open' AND go_to {} ORDER BY next_due, site_id LIMIT ?"
+    " AND rest_until <= ? AND state = 'open' AND go_to {}"
+    f" AND site_id NOT IN ({alias_tables.RECALLED}) ORDER BY next_due, site_id LIMIT ?"
 )
 _MEANT = _FREE.format("= ? AND go_to <> ''")
 _ANYBODYS = _FREE.format("= ?")
@@ -247,6 +248,7 @@ def site_facts(store: Store, site_id: int, *, has_page_limit: bool, has_prefix: 
         failures=failures,
         seed_urls=tuple(starts),
         first_seed=seeds[0][0] if seeds else 0,
+        kept=alias_tables.kept_name(store, site_id),
         fronts=tuple((url, seed) for seed, url in seeds[:_FRONTS]),
         party_pages=tuple(party_pages),
         hints=(int(hints[0]), int(hints[1])) if hints else (0, 0),
@@ -255,9 +257,14 @@ def site_facts(store: Store, site_id: int, *, has_page_limit: bool, has_prefix: 
 
 
 def meant_for_others(store: Store, plan: Plan) -> list[tuple[int, str]]:
-    """(site, who should have it) of those held by the caller that the coordinator shares out."""
+    """(site, who should have it) of those held by the caller that the coordinator shares out.
+
+    Empty is who should have it of those that the coordinator wants back for itself.
+    """
     return store.all(
-        "SELECT site_id, go_to FROM sites WHERE holder = ? AND go_to <> ''", (plan.holder,)
+        "SELECT site_id, go_to FROM sites WHERE holder = ?"
+        f" AND (go_to <> '' OR site_id IN ({alias_tables.RECALLED}))",
+        (plan.holder,),
     )
 
 

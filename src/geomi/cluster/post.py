@@ -11,7 +11,9 @@ from geomi import url as urls
 from geomi.cluster.admitted import known_sites
 from geomi.cluster.context import SiteRules
 from geomi.cluster.found import NewPage, found_nearer, page_row, revive
+from geomi.cluster.givenup import refused_as
 from geomi.cluster.plan import site_rules
+from geomi.cluster.secondnames import SecondNames
 from geomi.config import Settings
 from geomi.frontier import counters, maybes, retry, tables
 from geomi.frontier.scope import prefix_of
@@ -82,6 +84,7 @@ class Post:
         taken: list[tuple[Any, ...]] = []
         news: list[NewPage] = []
         admitted = known_sites(store, {row[1] for row in letters})
+        others = SecondNames(store, self._settings, {row[1] for row in letters})
         for place, row in enumerate(letters):
             _, site, url, kind, via, depth, party, reason, not_before, weight, hops, admit, _ = row
             if site not in ids:
@@ -110,6 +113,7 @@ class Post:
             # A seed itself was given by name; where its redirect leads is judged.
             why = "" if kind == "s" and not hops else scope.refusal(url, kind, depth)
             why = why or rules[site].valves.refusal(url, depth)
+            why = why or others.why(row)
             limit = rules[site].max_pages
             if not why and limit is not None and kind != "e":
                 self._put(news, sums)
@@ -131,6 +135,7 @@ class Post:
                 NewPage(ids[site], known, urls.url_hash(url), now, run, why, True, may_be_nearer)
             )
         self._put(news, sums)
+        others.settle()
         store.many("DELETE FROM inbox WHERE letter = ?", [(row[0],) for row in taken])
         store.many(
             "UPDATE seeds SET pages = pages + ? WHERE seed = ?",
@@ -160,6 +165,8 @@ class Post:
             if is_new:
                 sums.counts["pages.known"] += 1
                 sums.counts["outcome." + new.known.outcome] += 1
+                if new.why:
+                    sums.counts[refused_as(new.why)] += 1
             if not new.why:
                 (fresh if is_new else there).append(new)
         self._wait(fresh, sums)

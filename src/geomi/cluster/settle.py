@@ -128,6 +128,8 @@ class Settler:
         ))  # fmt: skip
         if seed := _seed_of(ctx, known):
             batch.seeds[seed] = (known.page, str(outcome), digest)
+        if keeps and row[15] and known.url.find("/", 8) == len(known.url) - 1:
+            batch.faces.append((ctx.site_id, known.url, digest, capture.address))
         if known.kind == SITEMAP and outcome is Outcome.OK:
             self._wishes.listed(ctx, known, capture, now=now)
         elif page is not None and gathered is None:

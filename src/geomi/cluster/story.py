@@ -12,7 +12,7 @@ from geomi.cluster.plan import site_rules
 from geomi.config import Settings
 from geomi.errors import OperatorError
 from geomi.fetch.robots import Robots
-from geomi.frontier import tables
+from geomi.frontier import alias_tables, tables
 from geomi.history import tables as history_tables
 from geomi.history.past import Past
 from geomi.records import Reason
@@ -180,6 +180,8 @@ def _refused(
     what = "denied" if outcome == Outcome.DENY else "skipped"
     text = f"{what}: {why or 'no reason is kept'}"
     kind, _, line = why.partition(":")
+    if kind == "alias":
+        return _another_name(store, url, why.removeprefix("alias:"), at)
     if kind == "robots" and outcome == Outcome.DENY:
         parts = urls.split(url)
         row = store.one("SELECT body FROM robots WHERE authority = ?", (parts.authority,))
@@ -195,6 +197,25 @@ def _refused(
             else:
                 text = f"denied by line {line} of a robots.txt that has changed since"
     return Event(at=at, what=what, text=text, facts=facts)
+
+
+def _another_name(store: Store, url: str, twin: str, at: float) -> Event:
+    """Its site is another name of one whose URLs are kept."""
+    site, kept = urls.site_of(url), urls.site_of(twin)
+    row = store.one("SELECT site_id FROM sites WHERE site = ?", (kept,))
+    page = alias_tables.twins(store, row[0], [twin]).get(twin) if row else None
+    pair = next(
+        (one for one in alias_tables.listed(store, [site]) if one[1:3] == (kept, site)), None
+    )
+    because = f" ({pair[4]}; {pair[5]})" if pair else ""
+    facts: dict[str, Any] = {
+        "outcome": str(Outcome.SKIP), "why": f"alias:{twin}", "page": twin,
+        "page_outcome": page.outcome if page else "",
+        "evidence": f"geomi seeds aliases COLLECTION {site}",
+    }  # fmt: skip
+    text = f"not asked for: {site} is another name of {kept}{because}; the page is {twin}"
+    text += f", which is {page.outcome}" if page else ", which is not known yet"
+    return Event(at=at, what="skipped", text=text, facts=facts)
 
 
 def _waiting(store: Store, site_id: int, page: int, now: float) -> list[Event]:

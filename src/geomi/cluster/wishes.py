@@ -13,7 +13,7 @@ from geomi.cluster.commands import Letter
 from geomi.cluster.context import Context, Plan
 from geomi.cluster.filling import Filling
 from geomi.cluster.found import NewPage
-from geomi.frontier import retry
+from geomi.frontier import aliases, retry
 from geomi.frontier.scope import prefix_of
 from geomi.frontier.tables import Known
 from geomi.records import PASSES_SEEN, Capture, Page, Reason, Target
@@ -155,6 +155,8 @@ class Wishes:
             why = scope.refusal(url, kind, depth)
         if not why:
             why = ctx.rules.valves.refusal(url, depth)
+        if ctx.kept and not why and not reason & aliases.VISITED:
+            why = self._of_another_name(ctx, url, kind, depth, party, via, hops=hops, now=now)
         limit = ctx.rules.max_pages
         if not why and limit is not None and kind != "e":
             if (
@@ -198,6 +200,27 @@ class Wishes:
             ctx.party_pages[party] = ctx.party_pages.get(party, 0) + 1
         if not is_maybe:
             ctx.queue.put(known, now=now)
+
+    def _of_another_name(
+        self, ctx: Context, url: str, kind: str, depth: int, party: int, via: str, *, hops: int,
+        now: float,
+    ) -> str:  # fmt: skip
+        """Why a URL of a second name is not asked for; it is wanted under the name that is kept.
+
+        Empty where that name's scope would refuse it.
+        """
+        twin = self._plan.rules(ctx.kept).twin(url, ctx.kept, kind, depth)
+        if not twin:
+            return ""
+        other = self._sites.get(ctx.kept)
+        if other is not None and other.is_loaded and not other.is_leaving:
+            target = Target(twin, ctx.kept)
+            self._inside(other, target, kind, depth, party, via, hops=hops, now=now)
+        else:
+            domain = urls.domain_of(urls.host_of(ctx.kept))
+            params = (urls.url_hash(twin), twin, ctx.kept, domain, kind, via, depth, party, now)
+            self._filling.touch(ctx).outside.append((ctx.site_id, params, hops, ""))
+        return aliases.WHY + twin
 
     def _elsewhere(
         self,

@@ -57,12 +57,15 @@ class _Group:
 class Rules:
     """What one agent is told: the merged groups that name it, or else those for `*`."""
 
-    __slots__ = ("_blanket", "_matcher", "_signals", "_usage", "content_signals", "crawl_delay_s")
+    __slots__ = ("_blanket", "_matcher", "_signals", "_usage", "content_signals", "crawl_delay_s",
+                 "rules")  # fmt: skip
 
     def __init__(self, groups: Iterable[_Group] = (), *, blanket: bool = True) -> None:
         groups = tuple(groups)
         rules = [rule for group in groups for rule in group.rules]
         self._matcher = Matcher(rules) if rules else None
+        #: (pattern, allow), in order: what two sites may have in common.
+        self.rules = tuple((rule.pattern, rule.allow) for rule in rules)
         # The answer where no rule speaks.
         self._blanket = blanket
         delays = [group.delay_s for group in groups if group.delay_s is not None]

@@ -197,3 +197,26 @@ def reachable(
             else:
                 waiting.append(entry)
     return found
+
+
+def main_name(world: World, url: str) -> str:
+    """The URL under the name that the site's pages live under; itself if it is no copy by name.
+
+    http and https are one site to begin with, so the scheme stays.
+    """
+    scheme, _, rest = url.partition("://")
+    authority, _, target = rest.partition("/")
+    site = world.sites.by_host(host_of(authority))
+    if site is None or host_of(authority) not in site.aliases:
+        return url
+    return f"{scheme}://{site.host}{authority[len(host_of(authority)) :]}/{target}"
+
+
+def as_one(world: World, found: Mapping[str, Expected]) -> dict[str, Expected]:
+    """The same pages where all names of a site are one: each under its main name, once."""
+    merged: dict[str, Expected] = {}
+    for url, one in found.items():
+        name = main_name(world, url)
+        if name not in merged or one.depth < merged[name].depth:
+            merged[name] = one
+    return merged
