@@ -78,6 +78,11 @@ class Postgres:
     def address(self) -> str:
         return f"postgresql://geomi@127.0.0.1:{self.port}/geomi"
 
+    @property
+    def process_id(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def schema(self) -> str:
         """The address of a schema that nobody else uses."""
         return f"{self.address}?schema=test_{os.getpid()}_{next(self._schemas)}"

@@ -137,7 +137,7 @@ PARTS = (
     Part(
         name="cluster", role=Role.MEETING,
         shell=("admit", "collection", "drive", "forked", "given", "helm", "ledger", "local",
-               "move", "on_ray", "reading", "recover", "shell", "simfiles", "vault",
+               "on_ray", "reading", "recover", "shell", "simfiles", "transfer", "vault",
                "verify_archive"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"

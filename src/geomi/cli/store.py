@@ -40,7 +40,7 @@ def move(
     old one is kept under another name. Exit code 2: a crawl runs, or something is there already.
     """
     from geomi.cluster.collection import Collection
-    from geomi.cluster.move import move as take
+    from geomi.cluster.transfer import move as take
 
     told: dict[str, float] = {}
 

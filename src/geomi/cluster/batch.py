@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct, field
@@ -225,20 +226,36 @@ def _keep_orphans(store: Store, batch: Batch, refused: set[int]) -> None:
 def _settle(
     store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int]
 ) -> None:
-    settled = [row for row in batch.settled if row[0] not in refused]
-    store.many(frontier_tables.SETTLE_PAGE, [row[3] for row in settled])
-    for _, before, after, params in settled:
+    places = {
+        s.page: (s.visit[FILE], s.visit[OFFSET], s.visit[LENGTH], s.date, s.record_id, s.digest)
+        for s in batch.stored
+        if s.page and not s.is_revisit and s.visit[SITE] not in refused
+    }
+    alone: list[tuple[Any, ...]] = []
+    placed: dict[int, tuple[Any, ...]] = {}  # by page: the last of what it was settled as
+    for site_id, before, after, params in batch.settled:
+        if site_id in refused:
+            continue
         counts["outcome." + before] -= 1
         counts["outcome." + after] += 1
         if after in REFUSED:
             counts[refused_as(params[2])] += 1
+        page = params[-1]
+        if page not in places:
+            alone.append(params)
+            continue
+        if (earlier := placed.get(page)) is not None:
+            alone.append(earlier)
+        placed[page] = params
+    both = [places[page] + params for page, params in placed.items()]
+    if store.dialect != SQLITE:  # one order for all who write there
+        alone.sort(key=itemgetter(-1))
+        both.sort(key=itemgetter(-1))
+    store.many(frontier_tables.SETTLE_PAGE, alone)
+    store.many(frontier_tables.STORE_AND_SETTLE, both)
     store.many(
         frontier_tables.STORE_PAGE,
-        [
-            (s.visit[FILE], s.visit[OFFSET], s.visit[LENGTH], s.date, s.record_id, s.digest, s.page)
-            for s in batch.stored
-            if s.page and not s.is_revisit and s.visit[SITE] not in refused
-        ],
+        [(*place, page) for page, place in places.items() if page not in placed],
     )
     store.many(
         frontier_tables.PUT_PENDING,

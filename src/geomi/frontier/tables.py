@@ -231,17 +231,18 @@ PUT_PENDING = (
     " tries = excluded.tries"
 )
 DROP_PENDING = "DELETE FROM pending WHERE site_id = ? AND depth = ? AND page = ?"
-SETTLE_PAGE = (
-    "UPDATE pages SET run = ?, outcome = ?, why = ?, code = ?, mime = ?, digest = ?, size = ?,"
+_SETTLED = (
+    "run = ?, outcome = ?, why = ?, code = ?, mime = ?, digest = ?, size = ?,"
     " seconds = ?, link_type = ?, title = ?, visited = ?, visits = visits + ?,"
     " changes = changes + ?, fails = ?, failures = failures + ?, etag = ?, last_modified = ?,"
     " first_visited = CASE WHEN first_visited = 0 THEN ? ELSE first_visited END,"
-    " last_changed = CASE WHEN ? > last_changed THEN ? ELSE last_changed END WHERE page = ?"
+    " last_changed = CASE WHEN ? > last_changed THEN ? ELSE last_changed END"
 )
-STORE_PAGE = (
-    'UPDATE pages SET file = ?, "offset" = ?, length = ?, stored_date = ?, stored_id = ?,'
-    " stored_digest = ? WHERE page = ?"
-)
+_STORED = 'file = ?, "offset" = ?, length = ?, stored_date = ?, stored_id = ?, stored_digest = ?'
+SETTLE_PAGE = f"UPDATE pages SET {_SETTLED} WHERE page = ?"
+STORE_PAGE = f"UPDATE pages SET {_STORED} WHERE page = ?"
+#: Parameters of STORE_PAGE without its page, then of SETTLE_PAGE: one change of a row, not two.
+STORE_AND_SETTLE = f"UPDATE pages SET {_STORED}, {_SETTLED} WHERE page = ?"
 PUT_INBOX = (
     "INSERT INTO inbox (site, url, kind, via, depth, party, reason, not_before, weight, hops,"
     " admit) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
