@@ -101,6 +101,18 @@ def test_a_crawl_of_two_agents_finds_what_is_reachable(
     assert not (collection / "geomi.db").exists()
 
 
+def test_a_crawl_killed_before_it_made_its_store_goes_on(
+    tmp_path: Path, plain: Running, postgres: Postgres
+) -> None:
+    collection = tmp_path / "c"
+    collection.mkdir()
+    (collection / "geomi.toml").write_text(f'store = "{postgres.schema()}"\n')
+    assert "no seed" in geomi("crawl", collection, code=2).err
+    geomi("crawl", collection, plain.seeds(1)[0], *to_world(plain), *settings(*FAST),
+          "--max-depth", "0")  # fmt: skip
+    assert outcomes(collection)[plain.seeds(1)[0]] == "OK"
+
+
 @pytest.mark.parametrize(
     "number", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 20))]
 )

@@ -111,9 +111,12 @@ def test_killed_at_random_moments_nothing_is_missing_and_nothing_is_there_twice(
 
 
 def test_an_interrupted_crawl_exits_1_and_the_same_command_goes_on(
-    tmp_path: Path, slow: Running
+    tmp_path: Path, slow: Running, request: pytest.FixtureRequest
 ) -> None:
     collection = tmp_path / "c"
+    # A test that itself runs under nohup would hand that on, and then the crawl rightly goes on.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    request.addfinalizer(lambda: signal.signal(signal.SIGHUP, before))
     for visits, number in ((15, signal.SIGINT), (60, signal.SIGTERM), (100, signal.SIGHUP)):
         process = start(*words(slow, collection))
         until_visits(process, collection, visits)

@@ -14,7 +14,7 @@ import typer
 from geomi.cli.output import print_line
 from geomi.cli.problems import failed_seeds, tell_problems
 from geomi.cli.progress import Progress
-from geomi.cluster.collection import Collection
+from geomi.cluster.collection import Collection, NothingYet
 from geomi.cluster.drive import Drive, Ending
 from geomi.cluster.engines import engine_of
 from geomi.cluster.given import must_be_there
@@ -242,14 +242,12 @@ def _as_last(place: Collection, sets: list[str], given: dict[str, Any], *, has_s
         raise OperatorError(
             f"{place.path}: its store is another; geomi store move takes it elsewhere"
         )
-    if (
-        "://" not in place.store_address(settings)
-        and not Path(place.store_address(settings)).is_file()
-    ):
+    try:
+        store = place.read_store(settings)
+    except NothingYet:
         if not has_seeds:
-            raise OperatorError(NO_SEED)
+            raise OperatorError(NO_SEED) from None
         return settings
-    store = place.read_store(settings)
     try:
         last = tables.last_run(store)
         if not has_seeds:

@@ -22,6 +22,10 @@ from geomi.store.migrate import check_version, migrate, version_of
 DATABASE = "geomi.db"
 
 
+class NothingYet(OperatorError):
+    """There is a collection, and no store: no crawl began, or it was killed before it made one."""
+
+
 class Collection:
     """Paths and settings. Opens nothing until asked."""
 
@@ -92,13 +96,13 @@ class Collection:
         self.must_exist()
         address = self.store_address(settings or self.settings())
         if "://" not in address and not Path(address).is_file():
-            raise OperatorError(f"{self.path}: nothing was crawled yet (no {DATABASE})")
+            raise NothingYet(f"{self.path}: nothing was crawled yet (no {DATABASE})")
         store = open_store(address, readonly=True, folder=str(self.path), patient=patient)
         try:
             have = version_of(store)
             check_version(have, len(MIGRATIONS), str(self.path))
             if not have and store.dialect != SQLITE:
-                raise OperatorError(f"{self.path}: nothing was crawled yet (its store is empty)")
+                raise NothingYet(f"{self.path}: nothing was crawled yet (its store is empty)")
         except BaseException:
             store.close()
             raise
