@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from geomi import clock
 from geomi.clock import Clock, JumpingClock, SystemClock
 
 
@@ -28,3 +29,24 @@ def test_the_systems_clock_counts_upwards() -> None:
     before = clock.boottime()
     assert clock.boottime() >= before
     assert clock.now() > 1.7e9
+
+
+def test_a_following_clock_knows_how_wrong_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    counter = 100.0
+    monkeypatch.setattr(clock, "boottime", lambda: counter)
+    following = clock.FollowingClock(1000.0, is_exact=False)
+    assert following.error()[0] == float("inf")  # it heard nothing yet
+    counter = 100.02
+    following.heard(1000.11, before=100.0)  # 0.1 ahead of it, half of 0.02 on the way
+    error_s, drift = following.error()
+    assert error_s == pytest.approx(0.11)
+    counter = 101.02
+    assert following.error()[0] == pytest.approx(0.11 + drift)
+    counter = 110.0
+    for _ in range(4_000):  # the store answers now and then
+        counter += 0.25
+        following.heard(counter + 900.1, before=counter)
+    assert following.error()[0] < 0.001
+    counter += 30.0
+    assert 0.005 < following.error()[0] < 0.02  # nothing was heard for half a minute
+    assert clock.FollowingClock(1000.0).error()[0] < 0.1  # all count on one clock

@@ -68,9 +68,13 @@ class FollowingClock:
     _SOON_S = 10.0  # what it lags or leads is made up in this time, where the pace allows
     _SLOW_S = 0.5  # an answer that took longer says too little
 
-    def __init__(self, date: float) -> None:
+    _DRIFT = 0.0002  # what two clocks part in a second at most: twice what quartz does
+
+    def __init__(self, date: float, *, is_exact: bool = True) -> None:
         # (date and counter at the last correction, pace): replaced as a whole, for other threads.
         self._state = (date, boottime(), 1.0)
+        # How far it may be from the other clock at that moment, and what a second adds: the same.
+        self._error = (0.0, 0.0) if is_exact else (float("inf"), 0.0)
 
     def now(self) -> float:
         date, booted, pace = self._state
@@ -86,6 +90,15 @@ class FollowingClock:
         lag = date + (after - before) / 2 - mine
         change = max(-self._PACE, min(self._PACE, lag / self._SOON_S))
         self._state = (mine, after, 1.0 + change)
+        self._error = (abs(lag) + (after - before) / 2, abs(change) + self._DRIFT)
+
+    def error(self) -> tuple[float, float]:
+        """How far it may be from the other clock now, and how much each second may add to that.
+
+        Half the way of the last answer, what was seen to be made up then, and drift since.
+        """
+        error_s, drift = self._error
+        return error_s + drift * (boottime() - self._state[1]), drift
 
 
 class JumpingClock:

@@ -91,13 +91,12 @@ class Manners(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     address_rest_s: Annotated[
         Seconds, "Least gap between visits to one address or group, across all agents"
     ] = 0.25
+    address_slots: Annotated[
+        int, Meta(ge=1, le=16), "Agents that may take turns where an address has very many sites"
+    ] = 16
     connections: Annotated[int, SITE, Meta(ge=1, le=256), "Connections at once to a host"] = 1
-    crawl_delay_max_s: Annotated[
-        Seconds, SITE, "A site whose `Crawl-delay` is longer is parked"
-    ] = 3600.0
-    retry_after_max_s: Annotated[
-        Seconds, SITE, "A site whose `Retry-After` is longer is parked"
-    ] = 86_400.0
+    crawl_delay_max_s: Annotated[Seconds, SITE, "A longer `Crawl-delay` parks the site"] = 3600.0
+    retry_after_max_s: Annotated[Seconds, SITE, "A longer `Retry-After` parks the site"] = 86400.0
     groups: Annotated[
         dict[str, Names], "Hosts that share one server: name of the group = list of host patterns"
     ] = {}

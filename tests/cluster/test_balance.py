@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from geomi.cluster.balance import LOOK_S, Balance, Held
+from geomi.cluster.balance import EVEN_S, LOOK_S, Balance, Held, crowded, even
 
 
 def held(*waiting: int, address: str = "") -> list[Held]:
@@ -66,3 +66,34 @@ def test_there_is_a_second_between_two_looks_also_where_the_date_was_set_back() 
     assert not balance.is_time(1000.0 + LOOK_S / 2)
     assert balance.is_time(1000.0 + LOOK_S)
     assert balance.is_time(5.0)
+
+
+def test_sites_of_an_address_whose_time_is_shared_go_to_all() -> None:
+    sites = held(*[1] * 40, address="192.0.2.1")
+    given = Balance().share(sites, ["b/1"], is_alone=never, divided={"192.0.2.1"})
+    assert set(given.values()) == {"b/1"} and len(given) == 20
+
+
+def test_an_address_is_crowded_where_two_agents_would_have_enough_to_do() -> None:
+    assert crowded(["192.0.2.1"] * 64 + ["192.0.2.2"] * 63 + [""] * 99) == ["192.0.2.1"]
+
+
+def test_who_serves_one_address_with_others_gets_sites_for_its_share_of_the_time() -> None:
+    sites = [(n, "a/1", ("192.0.2.1",)) for n in range(100)]
+    slots = {"192.0.2.1": {"a/1": 2, "b/1": 4, "c/1": 4}}
+    given = even(sites, slots, {"a/1": 9, "b/1": 500, "c/1": 500})
+    assert sorted(given.values()) == ["b/1"] * 25 + ["c/1"] * 25
+    given = even(sites, slots, {"b/1": 500, "c/1": 10})
+    assert sorted(given.values()) == ["b/1"] * 25 + ["c/1"] * 10  # no more than it has room for
+
+
+def test_a_few_sites_more_or_less_stay_where_they_are() -> None:
+    sites = [(n, "ab"[n > 53] + "/1", ("192.0.2.1",)) for n in range(100)]
+    assert even(sites, {"192.0.2.1": {"a/1": 2, "b/1": 2}}, {"a/1": 500, "b/1": 500}) == {}
+
+
+def test_there_are_seconds_between_two_looks_at_shared_addresses() -> None:
+    balance = Balance()
+    assert balance.is_time_to_even(1000.0)
+    assert not balance.is_time_to_even(1000.0 + EVEN_S / 2)
+    assert balance.is_time_to_even(1000.0 + EVEN_S)

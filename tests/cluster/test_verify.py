@@ -85,6 +85,7 @@ def run_sql(sql: str) -> Callable[[Small], None]:
 
 
 B = f"(SELECT page FROM pages WHERE url = '{SEED}b')"
+PUT_ADDRESS = "INSERT INTO addresses (address, slot, holder, epoch, until) VALUES"
 LATER = f"(SELECT page FROM pages WHERE url = '{SEED}later')"
 
 
@@ -133,7 +134,7 @@ LATER = f"(SELECT page FROM pages WHERE url = '{SEED}later')"
         (run_sql("DELETE FROM log WHERE batch = 1"), "batch 1", "0 entries for a batch of 1"),
         (run_sql("UPDATE sites SET holder = 'a0/1'"),
          f"site {HOST}", "held by a0/1, which has ended"),
-        (run_sql("INSERT INTO addresses VALUES ('192.0.2.1', 0, 'a0/1', 0, 0)"),
+        (run_sql(f"{PUT_ADDRESS} ('192.0.2.1', 0, 'a0/1', 0, 0)"),
          "address 192.0.2.1", "claimed by a0/1, which has ended"),
         (run_sql("UPDATE seeds SET url = 'http://a.example/lost'"),
          "http://a.example/lost", "a seed that is neither a page nor in the inbox"),
@@ -243,7 +244,8 @@ def test_many_problems_of_one_kind_are_counted_and_twenty_listed(
                 (number,),
             )
             small.store.run(
-                "INSERT INTO addresses VALUES (?, 0, 'a0/1', 0, 0)", (f"192.0.2.{number}",)
+                f"{PUT_ADDRESS} (?, 0, 'a0/1', 0, 0)",
+                (f"192.0.2.{number}",),
             )
     said = [one.what for one in looked_at(small).problems]
     assert said.count("claimed by a0/1, which has ended") == 20

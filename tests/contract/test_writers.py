@@ -14,10 +14,10 @@ import pytest
 
 from geomi import config
 from geomi import url as urls
-from geomi.cluster import leases, tables
+from geomi.cluster import leases, parts, tables
 from geomi.cluster.admitted import Latecomers
 from geomi.cluster.batch import Batch, answered, commit
-from geomi.cluster.commands import Release
+from geomi.cluster.commands import Claim, Release
 from geomi.cluster.context import Plan
 from geomi.cluster.coordinator import Coordinator
 from geomi.cluster.plan import plan_of
@@ -125,8 +125,10 @@ def test_an_address_is_claimed_by_one_of_those_who_claim_it_at_once(
         keys = ["192.0.2.1", "192.0.2.2", "group:x"]
         start = one.incarnation % 3
         return [
-            leases.claim(mine, one, tuple(f"{key}/{n}" for key in keys[start:] + keys[:start]),
-                         now=NOW).other
+            parts.claim(
+                mine, one, Claim(0, tuple(f"{key}/{n}" for key in keys[start:] + keys[:start])),
+                now=NOW,
+            ).other
             for n in range(20)
         ]  # fmt: skip
 

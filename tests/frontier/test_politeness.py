@@ -63,7 +63,7 @@ def drive(
             one.is_slotted = True
             at = gaps.reserve(one.keys, gap_s, now=now)
         if at <= now:
-            at = gaps.earliest(one.keys, gap_s)
+            at = gaps.earliest(one.keys, gap_s, now=now)
         if at > now:
             heapq.heappush(turns, (at, number, "turn"))
             continue
@@ -160,7 +160,7 @@ def test_without_a_gap_or_a_key_nobody_waits() -> None:
         assert gaps.reserve(("a",), 0.0, now=5.0) == 5.0
         assert gaps.reserve((), 1.0, now=5.0) == 5.0
         gaps.started(("a",), 0.0, now=5.0)
-        assert gaps.earliest(("a",), 0.0) == 0.0
+        assert gaps.earliest(("a",), 0.0, now=5.0) == 0.0
 
 
 def test_an_address_that_is_held_starts_nothing_before() -> None:

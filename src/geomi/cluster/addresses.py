@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from geomi import url as urls
 from geomi.cluster.claims import Claims, Then
-from geomi.cluster.commands import Claimed
-from geomi.cluster.context import Context
+from geomi.cluster.commands import Claimed, Command, Share
+from geomi.cluster.context import Context, Plan
 from geomi.cluster.failures import Failures
 from geomi.cluster.farewells import Farewells
 from geomi.cluster.filling import Filling
@@ -14,6 +16,7 @@ from geomi.cluster.names import Names
 from geomi.cluster.settle import Settler
 from geomi.fetch.guard import Guard
 from geomi.frontier.politeness import Gaps, server_of
+from geomi.frontier.slots import ALWAYS, SITES, Slot, common
 from geomi.records import Answer
 from geomi.states import Outcome
 
@@ -22,9 +25,11 @@ class Addresses:
     """One a site for the time of its lease: the lowest, IPv4 first, unless it does not answer."""
 
     def __init__(
-        self, *, guard: Guard, names: Names, claims: Claims, held: Held, filling: Filling,
-        settler: Settler, farewells: Farewells, failures: Failures, gaps: Gaps,
+        self, plan: Plan, *, guard: Guard, names: Names, claims: Claims, held: Held,
+        filling: Filling, settler: Settler, farewells: Farewells, failures: Failures, gaps: Gaps,
+        out: list[Command],
     ) -> None:  # fmt: skip
+        self._plan = plan
         self._guard = guard
         self._names = names
         self._claims = claims
@@ -34,6 +39,8 @@ class Addresses:
         self._farewells = farewells
         self._failures = failures
         self._gaps = gaps
+        self._sharing: set[str] = set()  # keys whose sharing the store has not heard of
+        self._out = out
 
     def find(self, ctx: Context, now: float) -> None:
         """The context gets a turn once its address is known and claimed."""
@@ -80,7 +87,7 @@ class Addresses:
             ctx.address, ctx.keys = address, keys
             self._held.schedule(ctx, at)
 
-        self._claims.ask(ctx, keys, claimed)
+        self._claims.ask(ctx, keys, claimed, address=keys[0], may_share=self._gaps.is_sure(now))
 
     def allowed(self, addresses: tuple[str, ...], *, is_named: bool) -> tuple[tuple[str, ...], str]:
         """Those that may be connected to, and why the first refused one may not."""
@@ -93,15 +100,19 @@ class Addresses:
                 allowed.append(address)
         return tuple(allowed), refusal
 
-    def claim(self, ctx: Context, address: str, host: str, then: Then) -> None:
+    def claim(self, ctx: Context, address: str, host: str, then: Then, now: float) -> None:
         """Another host that speaks for this site: its address is claimed too."""
-        self._claims.ask(ctx, (server_of(address),), then, host=host)
+        self._claims.ask(
+            ctx, (server_of(address),), then, host=host, may_share=self._gaps.is_sure(now)
+        )
 
     def claimed(self, site_id: int, answer: Claimed, *, now: float) -> None:
         waiting = self._claims.came(site_id)
         if waiting is None:
             return
         ctx, then = waiting
+        for key, slot in answer.slots:
+            self._take(key, slot, now)
         for key, until in answer.rests:
             self._gaps.hold(key, until)
         if answer.other:
@@ -109,3 +120,50 @@ class Addresses:
             self._farewells.leave(ctx, now, go_to=answer.other)
         else:
             then(answer, now)
+
+    # -- time at an address that others serve too --------------------------------------------------
+
+    def wished(self, keys: Iterable[str], now: float) -> None:
+        """Somebody else has sites there: who has many alone shares the time, and keeps one half.
+
+        Where the time is shared already there are many sites, whoever has them.
+        """
+        for key in keys:
+            slot = self._gaps.slot(key)
+            if (
+                key in self._sharing
+                or self._claims.needed(key) < (SITES if slot == ALWAYS else 1)
+                or slot.of * 2 > self._plan.slots
+                or not self._gaps.is_sure(now)
+            ):
+                continue
+            keep = next((half for half in slot.halves() if self._suits(key, half)), None)
+            if keep is not None:
+                self._sharing.add(key)
+                self._take(key, keep, now)
+                until = self._gaps.rests_until(key, self._plan.gap_s)
+                self._out.append(Share(key, keep, until))
+
+    def _suits(self, key: str, half: Slot) -> bool:
+        """True if every site there still has time that is ours at all of its keys."""
+        return all(
+            common((half, *(self._gaps.slot(one) for one in ctx.keys if one != key))) is not None
+            for ctx in self._held.by_id.values()
+            if key in ctx.keys
+        )
+
+    def shared(self, key: str, slot: Slot, now: float) -> None:
+        """What the store says is ours at a key that we shared."""
+        self._sharing.discard(key)
+        if self._claims.needed(key):
+            self._take(key, slot, now)
+
+    def widened(self, slots: Iterable[tuple[str, Slot]], now: float) -> None:
+        """What others let go of."""
+        for key, slot in slots:
+            if key not in self._sharing and self._claims.needed(key):
+                self._take(key, slot, now)
+
+    def _take(self, key: str, slot: Slot, now: float) -> None:
+        if self._gaps.take_slot(key, slot):
+            self._held.line_up(key, self._gaps, now)

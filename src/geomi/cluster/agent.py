@@ -15,15 +15,7 @@ from geomi.cluster.addresses import Addresses
 from geomi.cluster.arrivals import Arrivals
 from geomi.cluster.batch import Batch, Committed
 from geomi.cluster.claims import Claims
-from geomi.cluster.commands import (
-    Claimed,
-    Command,
-    Drain,
-    Leased,
-    Letter,
-    Loaded,
-    Renew,
-)
+from geomi.cluster.commands import Claimed, Command, Drain, Leased, Letter, Loaded, Renew
 from geomi.cluster.context import Context, Flight, Plan
 from geomi.cluster.failures import Failures
 from geomi.cluster.farewells import Farewells
@@ -44,6 +36,7 @@ from geomi.fetch.guard import Guard
 from geomi.fetch.verdict import certificate_fault
 from geomi.frontier.politeness import Gaps
 from geomi.frontier.retry import OF_THE_SITE
+from geomi.frontier.slots import Slot, length_s
 from geomi.frontier.tables import Known
 from geomi.records import Answer, Capture, Page
 from geomi.states import TRANSIENT
@@ -56,20 +49,15 @@ class Agent:
     """One agent. Which command is answered by which event: see cluster.commands."""
 
     def __init__(
-        self,
-        plan: Plan,
-        *,
-        extractor: Extract,
-        guard: Guard,
-        ids: Ids,
-        writer: Writer,
+        self, plan: Plan, *, extractor: Extract, guard: Guard, ids: Ids, writer: Writer,
         first_page_id: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._plan = plan
         # Shared by all parts of the agent, which append; emptied by take().
         out = self._out = list[Command]()
         held = self._held = Held()
-        gaps = Gaps(margin_s=plan.address_margin_s)
+        gaps = Gaps(margin_s=plan.address_margin_s, part_s=length_s(plan.gap_s))
+        self.heard = gaps.heard  # how wrong `now` may be
         quota = self._quota = Quota(is_limited=plan.has_quota, out=out)
         page_ids = self._page_ids = PageIds(first_page_id, out=out)
         flights = self._flights = Flights(gaps=gaps, quota=quota, out=out)
@@ -94,8 +82,8 @@ class Agent:
         )  # fmt: skip
         names = self._names = Names(out=out)
         addresses = self._addresses = Addresses(
-            guard=guard, names=names, claims=claims, held=held, filling=filling, settler=settler,
-            farewells=farewells, failures=failures, gaps=gaps,
+            plan, guard=guard, names=names, claims=claims, held=held, filling=filling,
+            settler=settler, farewells=farewells, failures=failures, gaps=gaps, out=out,
         )  # fmt: skip
         gate = self._gate = Gate(
             plan, held=held, flights=flights, filling=filling, settler=settler, wishes=wishes,
@@ -200,8 +188,12 @@ class Agent:
         """Those of these sites that we hold no context for."""
         return set(site_ids) - self._held.by_id.keys()
 
-    def renewed(self, site_ids: Iterable[int], *, asked: float, now: float) -> None:
-        """The leases that are still ours; the others are lost."""
+    def renewed(
+        self, site_ids: Iterable[int], *, asked: float, slots: Iterable[tuple[str, Slot]] = (),
+        now: float,
+    ) -> None:  # fmt: skip
+        """The leases that are still ours; the others are lost. And slots that may be wider."""
+        self._addresses.widened(slots, now)
         still = set(site_ids)
         for site_id, ctx in list(self._held.by_id.items()):
             if site_id in still:
@@ -226,9 +218,11 @@ class Agent:
         self._arrivals.rebuilt(site_id, epoch, hashes, limit=limit)
 
     def letters(
-        self, letters: list[Letter], *, meant: Iterable[tuple[int, str]] = (), now: float
-    ) -> None:
+        self, letters: list[Letter], *, meant: Iterable[tuple[int, str]] = (),
+        wished: Iterable[str] = (), now: float,
+    ) -> None:  # fmt: skip
         self._farewells.hand_over(meant, now)
+        self._addresses.wished(wished, now)
         for letter in letters:
             ctx = self._held.sites.get(letter.wanted.site)
             if ctx is None or not ctx.is_loaded or ctx.is_leaving:
@@ -259,6 +253,10 @@ class Agent:
 
     def claimed(self, site_id: int, answer: Claimed, *, now: float) -> None:
         self._addresses.claimed(site_id, answer, now=now)
+        self.wake(now)
+
+    def shared(self, key: str, slot: Slot, *, now: float) -> None:
+        self._addresses.shared(key, slot, now)
         self.wake(now)
 
     def level(self, rank: int, *, now: float) -> None:

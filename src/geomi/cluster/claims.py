@@ -20,13 +20,20 @@ class Claims:
         self._waiting: dict[int, tuple[Context, Then]] = {}
         self._out = out
 
-    def ask(self, ctx: Context, keys: tuple[str, ...], then: Then, *, host: str = "") -> None:
+    def needed(self, key: str) -> int:
+        """How many contexts need a key."""
+        return self._needed[key]
+
+    def ask(
+        self, ctx: Context, keys: tuple[str, ...], then: Then, *, host: str = "", address: str = "",
+        may_share: bool = True,
+    ) -> None:  # fmt: skip
         for key in keys:
             if key not in ctx.claims:
                 self._needed[key] += 1
         ctx.claims = tuple(dict.fromkeys((*ctx.claims, *keys)))
         self._waiting[ctx.site_id] = (ctx, then)
-        self._out.append(Claim(ctx.site_id, keys, host))
+        self._out.append(Claim(ctx.site_id, keys, host, address, may_share))
 
     def came(self, site_id: int) -> tuple[Context, Then] | None:
         """Who waited for the answer that came; None: nobody any more."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 from geomi.cluster.batch import Batch
 from geomi.fetch.request import Fetch
 from geomi.frontier.queue import Key
+from geomi.frontier.slots import Slot
 from geomi.frontier.tables import Known
 from geomi.records import Lease, Wanted
 
@@ -35,6 +36,8 @@ class Claim(Struct, frozen=True):
     site_id: int
     keys: tuple[str, ...]
     host: str = ""  # a site elsewhere that is to be asked at that address for this one
+    address: str = ""  # of the site itself
+    may_share: bool = True  # False: the clock of this agent is too wrong to keep to parts of time
 
 
 class Claimed(Struct, frozen=True, kw_only=True):
@@ -43,6 +46,15 @@ class Claimed(Struct, frozen=True, kw_only=True):
     other: str = ""  # who holds one of the keys, or the host; empty: they are ours
     rests: tuple[tuple[str, float], ...] = ()  # keys that rest from their last holder, until when
     host_rests_until: float = 0.0
+    slots: tuple[tuple[str, Slot], ...] = ()  # what is ours of the time at each key
+
+
+class Share(Struct, frozen=True):
+    """Of our slot at an address or group another agent may have what we do not keep -> shared()."""
+
+    key: str
+    keep: Slot
+    rests_until: float
 
 
 class Load(Struct, frozen=True):
@@ -64,8 +76,8 @@ class Rebuild(Struct, frozen=True):
 
 
 class Drain(Struct, frozen=True):
-    """Letters for sites held here, and which of these others should have, or the coordinator wants
-    back -> letters()."""
+    """Letters for sites held here, which of these others should have or the coordinator wants back,
+    and where others have sites at an address of ours -> letters()."""
 
     sites: tuple[str, ...]
 
@@ -112,8 +124,8 @@ class Level(Struct, frozen=True):
 
 
 Command = (
-    Ask | Renew | Resolve | Claim | Load | Rebuild | Drain | Abort | Write | Release | TakeIds
-    | Draw | Level | Fetch
+    Ask | Renew | Resolve | Claim | Share | Load | Rebuild | Drain | Abort | Write | Release
+    | TakeIds | Draw | Level | Fetch
 )  # fmt: skip
 
 

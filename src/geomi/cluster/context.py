@@ -91,6 +91,8 @@ class Plan:
     outside_per_site: int = 1000
     lease_s: float = 60.0
     address_margin_s: float = 0.01
+    gap_s: float = 0.0  # of addresses; the same for all agents, who share their time by it
+    slots: int = 1  # into which the time at an address may be divided
     has_quota: bool = False
     has_page_limit: bool = False
     has_prefix: bool = False  # some site is limited to directories

@@ -14,11 +14,11 @@ from geomi import url as urls
 from geomi.cluster import tables as cluster_tables
 from geomi.cluster.admitted import Latecomers, move_outside
 from geomi.cluster.aliases import Aliases
-from geomi.cluster.balance import LOOKED_AT, Balance, Held
 from geomi.cluster.context import SiteRules
 from geomi.cluster.pace import Pace
-from geomi.cluster.plan import admission, site_rules
+from geomi.cluster.plan import admission
 from geomi.cluster.post import Post, rules_with_prefixes
+from geomi.cluster.sharing import Sharing
 from geomi.cluster.standing import Standing, is_idle, standing
 from geomi.config import Settings
 from geomi.errors import OperatorError
@@ -55,7 +55,7 @@ class Coordinator:
         self._admission: Admission = admission(settings, store)
         self._latecomers = Latecomers(store)
         self._post = Post(store, settings, admit=self._admit)
-        self._balance = Balance()
+        self._sharing = Sharing(store, settings)
         self._number = Pace(_NUMBER_S)
         self._leases = Pace(_LEASES_S)
         self._meant = Pace(_MEANT_S)
@@ -291,8 +291,7 @@ class Coordinator:
             self._sweep_addresses(now)
         if self._meant.is_time(now) or at_once:
             self._forget_promises(now)
-        if self._balance.is_time(now):
-            self._share_out()
+        self._sharing.look(now)
         done += self._aliases.step(run=run, now=now, at_once=at_once)
         return done + self.deliver(run=run, now=now)
 
@@ -321,40 +320,12 @@ class Coordinator:
         """Sites meant for a holder of their address who has let go of it, or is gone."""
         if self._store.one("SELECT 1 FROM sites WHERE go_to <> '' LIMIT 1") is None:
             return
-        promised = sorted(self._balance.promised)
+        promised = sorted(self._sharing.promised)
         but = f" AND go_to NOT IN ({','.join('?' * len(promised))})" if promised else ""
         lost = f"go_to <> '' AND go_to NOT IN (SELECT holder FROM addresses WHERE until > ?){but}"
         if self._store.one(f"SELECT 1 FROM sites WHERE {lost} LIMIT 1", (now, *promised)):
             with self._store.transaction():
                 self._store.run(f"UPDATE sites SET go_to = '' WHERE {lost}", (now, *promised))
-
-    def _share_out(self) -> None:
-        """Who has no site is meant to have some of who has most. Their holder hears of it."""
-        store, balance = self._store, self._balance
-        running = [f"{name}/{number}" for name, number, *_ in cluster_tables.running_agents(store)]
-        if len(running) < 2:
-            return
-        rows = store.all("SELECT holder, count(*) FROM sites WHERE holder <> '' GROUP BY holder")
-        sites = {str(holder): int(number) for holder, number in rows}
-        richest, dry = balance.look(sites, running)
-        if not richest or store.one("SELECT 1 FROM sites WHERE go_to <> '' LIMIT 1"):
-            return  # nobody is dry, or what was meant for somebody is still on its way
-        held = store.all(
-            "SELECT site_id, site, address, waiting FROM sites WHERE holder = ? AND holder <> ''"
-            " ORDER BY waiting DESC, site_id LIMIT ?",
-            (richest, LOOKED_AT),
-        )
-        given = balance.share(
-            [Held(*row) for row in held], dry,
-            is_alone=lambda site: site_rules(self._settings, site).manners.is_own,
-        )  # fmt: skip
-        if given:
-            with store.transaction():
-                store.many(
-                    "UPDATE sites SET go_to = ? WHERE site_id = ? AND holder = ?",
-                    [(taker, site_id, richest) for site_id, taker in sorted(given.items())],
-                )
-                counters.count(store, [("sites.shared_out", len(given))])
 
     def deliver(self, *, run: int, now: float) -> int:
         """Letters for sites that nobody holds become pages; unknown sites are admitted."""

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from geomi.cluster import leases
+from geomi.cluster import leases, parts
 from geomi.cluster.agent import Agent
 from geomi.cluster.commands import (
     Ask,
@@ -19,11 +19,13 @@ from geomi.cluster.commands import (
     Drain,
     Draw,
     Leased,
+    Letter,
     Level,
     Load,
     Rebuild,
     Release,
     Renew,
+    Share,
     TakeIds,
     Write,
 )
@@ -31,6 +33,7 @@ from geomi.cluster.context import Plan
 from geomi.cluster.ledger import Ledger, Written
 from geomi.frontier import counters
 from geomi.frontier import tables as frontier_tables
+from geomi.frontier.slots import Slot
 from geomi.store import Store
 
 #: Work for whoever owns the store, and what the agent is told of its result.
@@ -52,6 +55,8 @@ class Errands:
     now: Callable[[], float]  # of the agent: does not jump
     date: Callable[[], float]  # of the store: leases are in it
     reading: Callable[[], AbstractContextManager[Store]]  # the store, for what runs beside
+    # How far `now` may be from `date`, and what a second adds to that.
+    error: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0)
     # Leases that the store has for us and we know nothing of: the answer to a grant was lost.
     # Seen once, and seen twice: given back at the next renewal.
     strangers: set[int] = field(default_factory=set)
@@ -62,12 +67,13 @@ class Errands:
         agent, plan, store, now, date = self.agent, self.plan, self.store, self.now, self.date
         asked = now()
 
-        def renewed(held: list[int]) -> None:
+        def renewed(got: tuple[list[int], list[tuple[str, Slot]]]) -> None:
+            held, slots = got
             strange = agent.strange(held)
             self.disowned[:] = sorted(strange & self.strangers)
             self.strangers.clear()
             self.strangers.update(strange)
-            agent.renewed(held, asked=asked, now=now())
+            agent.renewed(held, asked=asked, slots=slots, now=now())
 
         match command:
             case Ask(number):
@@ -76,7 +82,13 @@ class Errands:
                     lambda got: agent.leased(Leased(leases=got, asked=asked), now=now()),
                 )
             case Renew():
-                return lambda: leases.renew(store, plan, now=date(), disown=self.disowned), renewed
+                return (
+                    lambda: (
+                        leases.renew(store, plan, now=date(), disown=self.disowned),
+                        parts.widen(store, plan, now=date()),
+                    ),
+                    renewed,
+                )
             case Load():
                 return (
                     lambda: leases.load(
@@ -98,14 +110,25 @@ class Errands:
                     lambda rows: agent.rebuilt(site_id, epoch, rows, limit=limit, now=now()),
                 )
             case Drain(sites):
+
+                def drained() -> tuple[list[Letter], list[tuple[int, str]], list[str]]:
+                    letters = leases.drain(store, sites)
+                    return letters, leases.meant_for_others(store, plan), parts.wished(store, plan)
+
+                def letters(got: tuple[list[Letter], list[tuple[int, str]], list[str]]) -> None:
+                    agent.heard(*self.error(), now=now())
+                    agent.letters(got[0], meant=got[1], wished=got[2], now=now())
+
+                return drained, letters
+            case Claim(site_id):
                 return (
-                    lambda: (leases.drain(store, sites), leases.meant_for_others(store, plan)),
-                    lambda got: agent.letters(got[0], meant=got[1], now=now()),
-                )
-            case Claim(site_id, keys, host):
-                return (
-                    lambda: leases.claim(store, plan, keys, host=host, now=date()),
+                    lambda: parts.claim(store, plan, command, now=date()),
                     lambda answer: agent.claimed(site_id, answer, now=now()),
+                )
+            case Share(key):
+                return (
+                    lambda: parts.share(store, plan, command, now=date()),
+                    lambda slot: agent.shared(key, slot, now=now()),
                 )
             case TakeIds(number):
                 return (

@@ -12,6 +12,7 @@ from geomi.cluster.flights import Flights
 from geomi.cluster.held import Held
 from geomi.cluster.levels import Levels
 from geomi.frontier.politeness import Gaps
+from geomi.frontier.slots import ALWAYS
 from geomi.states import Outcome
 
 
@@ -38,7 +39,7 @@ class Farewells:
         self._flights.abort(ctx, now)
         self._filling.batch.counts["leases.lost"] += 1
         self._filling.lost += 1
-        self._drop(ctx)
+        self._drop(ctx, now)
         if self._filling.holds(ctx):
             self._filling.write()
 
@@ -82,7 +83,7 @@ class Farewells:
                 self.leave(ctx, now)
 
     def _say_goodbye(self, ctx: Context, now: float) -> None:
-        free = [(key, self._rests_until(ctx, key)) for key in self._drop(ctx)]
+        free = [(key, self._rests_until(ctx, key)) for key in self._drop(ctx, now)]
         self._out.append(Release(
             site_id=ctx.site_id, epoch=ctx.epoch, rest_until=ctx.host.rest_until,
             rest_s=ctx.host.rest_s, failures=ctx.failures, is_closed=ctx.is_closed,
@@ -96,8 +97,15 @@ class Farewells:
         host = ctx.elsewhere.get(key)
         return until if host is None else max(until, host.rest_until)
 
-    def _drop(self, ctx: Context) -> tuple[str, ...]:
+    def _drop(self, ctx: Context, now: float) -> tuple[str, ...]:
         """Forgets a context; returns the claims nobody else here needs."""
         self._held.drop(ctx)
         self._levels.forget(ctx)
-        return self._claims.free(ctx)
+        free = self._claims.free(ctx)
+        for key in free:
+            self._gaps.take_slot(key, ALWAYS)
+            self._gaps.line_up(key)
+        for key in ctx.keys if ctx.is_slotted else ():
+            if self._gaps.left(key):
+                self._held.line_up(key, self._gaps, now)
+        return free

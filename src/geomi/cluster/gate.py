@@ -94,7 +94,7 @@ class Gate:
             at = self._gaps.reserve(server.keys, server.gap_s, now=now)
             if at > now:
                 return at
-        return self._gaps.earliest(server.keys, server.gap_s)
+        return self._gaps.earliest(server.keys, server.gap_s, now=now)
 
     def _seek(
         self, ctx: Context, authority: str, state: RobotsState, parts: urls.Parts, now: float
@@ -133,7 +133,7 @@ class Gate:
             if manners.is_own:
                 claimed(Claimed(), at)
             else:
-                self._addresses.claim(ctx, allowed[0], parts.site, claimed)
+                self._addresses.claim(ctx, allowed[0], parts.site, claimed, at)
 
         def proxied(answer: Answer, at: float) -> None:
             nonlocal access

@@ -6,7 +6,7 @@ import heapq
 from weakref import WeakValueDictionary
 
 from geomi.cluster.context import Context
-from geomi.frontier.politeness import Host, Manners
+from geomi.frontier.politeness import Gaps, Host, Manners
 
 SHORT_S = 60.0  # a site is held over rests up to this, however little patience there is
 
@@ -57,6 +57,15 @@ class Held:
         """A turn once its host has rested. At once where that is long: it may have to leave."""
         until = ctx.host.rest_until
         self.schedule(ctx, until if now < until <= now + SHORT_S else now)
+
+    def line_up(self, key: str, gaps: Gaps, now: float) -> None:
+        """Who waits in line at an address or group takes a place anew, in the same order."""
+        waiting = [ctx for ctx in self.by_id.values() if ctx.is_slotted and key in ctx.keys]
+        for each in {key}.union(*(ctx.keys for ctx in waiting)):
+            gaps.line_up(each)
+        for ctx in sorted(waiting, key=lambda ctx: (ctx.turn_at, ctx.turn)):
+            ctx.is_slotted = False
+            self.schedule(ctx, now)
 
     @property
     def next_turn(self) -> float | None:

@@ -1,4 +1,4 @@
-"""What agents ask of the store besides commits: leases, claims, waiting pages, letters.
+"""What agents ask of the store besides commits: leases, waiting pages, letters.
 
 Each function is one transaction. Times of leases are the store's (`db_now`); agents count down on
 their own clocks from before they asked.
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from geomi.cluster.commands import Claimed, Letter, Loaded, Release, SiteFacts
+from geomi.cluster.commands import Letter, Loaded, Release, SiteFacts
 from geomi.cluster.context import Plan
 from geomi.errors import InternalError
 from geomi.frontier import alias_tables, counters, tables
 from geomi.frontier.queue import Key
 from geomi.records import Lease, Reason, Wanted
-from geomi.store import SQLITE, Both, Store
+from geomi.store import Both, Store
 
 _FRONTS = 1_000  # seeds of a site whose pages are known by URL; those given are marked beside
 REBUILD_LIMIT = 100_000
@@ -134,47 +134,6 @@ def release(store: Store, plan: Plan, event: Release, *, now: float) -> None:
                     "DELETE FROM addresses WHERE address = ? AND holder = ?", (key, plan.holder)
                 )
             store.run("UPDATE sites SET go_to = '' WHERE go_to = ? AND go_to <> ''", (plan.holder,))
-
-
-#: Each row of a key is there, and ours alone until the end of the transaction.
-_OF_ADDRESS = Both(
-    "SELECT holder, until FROM addresses WHERE address = ? AND slot = 0",
-    "SELECT holder, until FROM addresses WHERE address = ? AND slot = 0 FOR UPDATE",
-)
-_PUT_ADDRESS = (
-    "INSERT INTO addresses (address, slot, holder, epoch, until) VALUES (?, 0, ?, 0, ?)"
-    " ON CONFLICT (address, slot) DO "
-)
-
-
-def claim(
-    store: Store, plan: Plan, keys: tuple[str, ...], *, host: str = "", now: float
-) -> Claimed:
-    """Makes all keys ours, or none where another agent holds one of them (or the `host`)."""
-    rests: list[tuple[str, float]] = []
-    host_rests_until = 0.0
-    keys = tuple(sorted(keys))  # one order for all who claim several
-    with store.transaction():
-        if store.dialect != SQLITE:  # who comes second waits for the row, and then sees the first
-            store.many(f"{_PUT_ADDRESS}NOTHING", [(key, "", 0.0) for key in keys])
-        for key in keys:
-            row = store.one(_OF_ADDRESS.of(store), (key,))
-            if row is None or row[0] == plan.holder or row[1] <= now:
-                continue
-            if row[0]:
-                return Claimed(other=str(row[0]))
-            rests.append((key, float(row[1])))
-        if host:
-            row = store.one("SELECT holder, rest_until FROM sites WHERE site = ?", (host,))
-            if row is not None and row[0] not in ("", plan.holder):
-                return Claimed(other=str(row[0]))
-            if row is not None and not row[0]:
-                host_rests_until = float(row[1])
-        store.many(
-            f"{_PUT_ADDRESS}UPDATE SET holder = excluded.holder, until = excluded.until",
-            [(key, plan.holder, now + plan.lease_s) for key in keys],
-        )
-    return Claimed(rests=tuple(rests), host_rests_until=host_rests_until)
 
 
 def load(

@@ -96,7 +96,9 @@ class Shell:
             vault=read_vault(self._settings, str(self._collection.path)),
         )  # fmt: skip
         # A date for the start, and a counter from there: waiting is immune to the date being set.
-        self._clock = clock.FollowingClock(self._store.now())
+        self._clock = clock.FollowingClock(
+            self._store.now(), is_exact=self._store.dialect == SQLITE
+        )
         self._files = RealFiles()
         self._ledger = Ledger(
             store=self._store, files=self._files, where=self._collection.archive_path,
@@ -145,7 +147,7 @@ class Shell:
         )
         self._errands = Errands(
             agent=self._agent, plan=plan, store=self._store, ledger=self._ledger, now=self._now,
-            date=self._date, reading=self._reading,
+            date=self._date, reading=self._reading, error=self._clock.error,
         )  # fmt: skip
         self._jobs: Jobs = asyncio.Queue()
         self._rebuilds: Jobs = asyncio.Queue()

@@ -106,8 +106,9 @@ class Starts:
                 held.schedule(ctx, at)
                 return
         if ctx.gap_s:
-            at = self._gaps.earliest(ctx.keys, ctx.gap_s)
+            at = self._gaps.earliest(ctx.keys, ctx.gap_s, now=now)
             if at > now:
+                ctx.is_slotted = at <= now + 2 * ctx.gap_s  # else: a place in another part of time
                 held.schedule(ctx, at)
                 return
         if self._start(ctx, now) and host.flying < host.manners.connections and queue.has_due(now):

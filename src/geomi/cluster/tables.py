@@ -61,6 +61,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     (*frontier.SCHEMA_2, *history.SCHEMA_2),
     frontier.SCHEMA_3,
     alias_tables.ALIASES,
+    frontier.SCHEMA_4,
 )
 
 

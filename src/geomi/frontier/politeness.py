@@ -10,6 +10,10 @@ import ipaddress
 from dataclasses import dataclass
 from datetime import UTC
 
+from geomi.frontier.slots import ALWAYS, CLOCK_ERROR_S, Slot, common, opens_at
+
+_EMPTY = 8  # places without owner that are worth that all others take theirs anew
+_UNSURE_S = 1.0  # between looks at a clock that is too far from the store's
 #: Addresses nobody asked for this long are forgotten; far longer than any gap.
 _FORGET_S = 900.0
 
@@ -85,14 +89,21 @@ class Gaps:
 
     A waiting host reserves the next free place in line, so a thousand hosts on one address cost
     one step each, not one look each at every gap. Bounded by the keys asked for in 15 minutes.
+
+    Of a key that several agents serve, starts lie in this agent's parts of the time.
     """
 
-    def __init__(self, *, margin_s: float = 0.0) -> None:
+    def __init__(self, *, margin_s: float = 0.0, part_s: float = 0.0) -> None:
         # What the way to the server may eat of a gap; real shells keep 10 ms, the simulator none.
         self._margin_s = margin_s
         self._next: dict[str, float] = {}  # the first place in line nobody reserved
         self._last: dict[str, float] = {}  # the last start
         self._held: dict[str, float] = {}  # keys that rest longer, until when
+        self._empty: dict[str, int] = {}  # places in line whose owners are gone
+        # Keys that this agent has not alone. Filled and emptied with its claims.
+        self._slots: dict[str, Slot] = {}
+        self._part_s = part_s  # the same for all agents
+        self._error_s, self._drift, self._heard_at = 0.0, 0.0, 0.0
         self._sweep_at = _FORGET_S
 
     def reserve(self, keys: tuple[str, ...], gap_s: float, *, now: float) -> float:
@@ -102,14 +113,19 @@ class Gaps:
         at = now
         for key in keys:
             at = max(at, self._next.get(key, 0.0))
+        if self._slots:
+            at = self._open(keys, at)
         for key in keys:
             self._next[key] = at + gap_s + self._margin_s
         if now > self._sweep_at:
             self._sweep(now)
         return at
 
-    def earliest(self, keys: tuple[str, ...], gap_s: float) -> float:
-        """When a reserved place may really start: one who started late pushes the next."""
+    def earliest(self, keys: tuple[str, ...], gap_s: float, *, now: float) -> float:
+        """When a reserved place may really start: one who started late pushes the next.
+
+        Not after `now`: it may start. Far after it: its part of the time is over.
+        """
         at = 0.0
         if gap_s <= 0.0:
             return at
@@ -117,7 +133,56 @@ class Gaps:
             last = self._last.get(key)
             if last is not None:
                 at = max(at, last + gap_s + self._margin_s)
+        if self._slots:
+            at = self._open(keys, max(at, now))
+            if at <= now and not self.is_sure(now) and any(key in self._slots for key in keys):
+                at = now + _UNSURE_S
         return at
+
+    def left(self, key: str) -> bool:
+        """Somebody with a place in line is gone. True: so many are that others should move up."""
+        self._empty[key] = self._empty.get(key, 0) + 1
+        return self._empty[key] >= _EMPTY
+
+    def line_up(self, key: str) -> None:
+        """All places in line are given anew: whoever has one must reserve again."""
+        self._empty.pop(key, None)
+        self._next.pop(key, None)
+        if key in self._held:
+            self._next[key] = self._held[key]
+
+    # -- slots -------------------------------------------------------------------------------------
+
+    def slot(self, key: str) -> Slot:
+        return self._slots.get(key, ALWAYS)
+
+    def take_slot(self, key: str, slot: Slot) -> bool:
+        """From now on. True if it is another than before: places in line are not what they were."""
+        if slot == self.slot(key):
+            return False
+        if slot == ALWAYS:
+            del self._slots[key]
+        else:
+            self._slots[key] = slot
+        return True
+
+    def heard(self, error_s: float, drift: float, *, now: float) -> None:
+        """How far this agent's clock may be from the store's, and what a second adds to that."""
+        self._error_s, self._drift, self._heard_at = error_s, drift, now
+
+    def is_sure(self, now: float) -> bool:
+        """False while the clock may be too wrong to keep to one's own parts of the time."""
+        return self._error_s + self._drift * max(0.0, now - self._heard_at) <= CLOCK_ERROR_S
+
+    def _open(self, keys: tuple[str, ...], at: float) -> float:
+        """The first time from `at` on that is ours at all of these keys."""
+        slots = [slot for key in keys if (slot := self._slots.get(key)) is not None]
+        if not slots:
+            return at
+        both = common(slots)
+        if both is None:
+            return at + _UNSURE_S  # until one of them is widened
+        return opens_at(both, self._part_s, at=at)
 
     def started(self, keys: tuple[str, ...], gap_s: float, *, now: float) -> None:
         if gap_s <= 0.0:
@@ -143,6 +208,7 @@ class Gaps:
         for key, last in list(self._last.items()):
             if last < now - _FORGET_S:
                 del self._last[key]
+        self._empty = {key: number for key, number in self._empty.items() if key in self._last}
         for times in (self._next, self._held):
             for key, at in list(times.items()):
                 if at < now - _FORGET_S:

@@ -145,6 +145,16 @@ SCHEMA_2 = (
 
 SCHEMA_3 = ("CREATE INDEX robots_by_site ON robots (site_id)",)
 
+SCHEMA_4 = (
+    """ALTER TABLE addresses -- its holder has each so manieth part of the time, from `slot` on
+        ADD COLUMN slots INTEGER NOT NULL DEFAULT 1""",
+    """ALTER TABLE addresses -- seconds of one part
+        ADD COLUMN part_s REAL NOT NULL DEFAULT 0""",
+    """ALTER TABLE addresses -- 1: another agent has sites there too
+        ADD COLUMN wished INTEGER NOT NULL DEFAULT 0""",
+    "CREATE INDEX addresses_wished ON addresses (holder) WHERE wished = 1",
+)
+
 
 class Known(NamedTuple):
     """A pending page with what the store knows of it. `rank` orders, least first."""
