@@ -73,6 +73,7 @@ class Shell:
         self._in_drain = False
         self._finishing = False
         self._told = ""  # the complaint that stands
+        self._reader: Store | None = None  # of the thread that reads beside
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -300,11 +301,17 @@ class Shell:
 
     @contextmanager
     def _reading(self) -> Iterator[Store]:
-        store = self._collection.read_store(self._settings, patient=True)
+        """A connection for what is read beside; it is kept while more is to be read."""
+        store, self._reader = self._reader, None
+        if store is None:
+            store = self._collection.read_store(self._settings, patient=True)
         try:
             yield store
+            if not self._rebuilds.empty():
+                self._reader = store
         finally:
-            store.close()
+            if self._reader is None:
+                store.close()
 
     async def _do_jobs(self, jobs: Jobs, thread: ThreadPoolExecutor) -> None:
         """One job after the other, in order. One that the disk or the store refuses is repeated:

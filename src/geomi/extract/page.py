@@ -55,7 +55,7 @@ class Extractor:
         self,
         *,
         agent: str = "geomi",
-        cache_targets: int = 100_000,  # 40 MiB; more made no corpus quicker (openjdk-17-doc)
+        cache_targets: int = 50_000,  # 25 MiB; more made no corpus quicker (openjdk-17-doc)
         max_links: int = 100_000,
         max_url: int = 2083,
         decode_bytes: int = 10 << 20,
