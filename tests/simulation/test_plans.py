@@ -36,11 +36,16 @@ def sentences(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     yield found
 
 
-@pytest.mark.parametrize("more", [(), ("crawl.max_depth=3",), ("history.keep_visits=2",)])
+@pytest.mark.parametrize(
+    "more",
+    [(), ("crawl.max_depth=3",), ("history.keep_visits=2",),
+     ("alias.detect=true", "alias.sample=2")],
+)  # fmt: skip
 def test_no_sentence_of_a_running_crawl_reads_a_table_that_grows(
     sentences: set[str], more: tuple[str, ...]
 ) -> None:
-    sim, _ = simulation(1, sites=6, pages=8, sets=(*HASTY, *more))
+    names = {"habit.alias": 0.5} if "alias.detect=true" in more else None
+    sim, _ = simulation(1, sites=6, pages=8, sets=(*HASTY, *more), shares=names)
     asked: set[str] = set()
     for again in (False, True, True, True, True):
         sim.begin(again=again)

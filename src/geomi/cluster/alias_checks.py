@@ -46,11 +46,11 @@ class Checks:
         share = self._settings.alias.check
         if share <= 0:
             return 0
-        which = "checked < ?" if is_end else "next_look <= ?"
+        which = "checked" if is_end else "next_look"
         rows = self._store.all(
             "SELECT pair, site_id, alias_id, looks FROM aliases WHERE state = 'merged'"
-            f" AND {which} ORDER BY pair LIMIT ?",
-            (run if is_end else now, _PAIRS_A_STEP),
+            f" AND {which} <= ? ORDER BY {which}, pair LIMIT ?",
+            (run - 1 if is_end else now, _PAIRS_A_STEP),
         )
         for pair, kept_id, alias_id, looks in rows:
             with self._store.transaction():

@@ -141,7 +141,8 @@ class Aliases:
             )
         if "content" in allowed:
             found += self._store.all(
-                f"{like} ORDER BY f.site_id LIMIT ?", (face.digest, face.site_id, _PARTNERS)
+                f"{like} ORDER BY f.address, f.site_id LIMIT ?",
+                (face.digest, face.site_id, _PARTNERS),
             )
         return sum(self._pair(face, self._face(*row), now) for row in dict.fromkeys(found))
 

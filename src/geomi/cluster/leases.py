@@ -221,9 +221,10 @@ def meant_for_others(store: Store, plan: Plan) -> list[tuple[int, str]]:
     Empty is who should have it of those that the coordinator wants back for itself.
     """
     return store.all(
-        "SELECT site_id, go_to FROM sites WHERE holder = ?"
-        f" AND (go_to <> '' OR site_id IN ({alias_tables.RECALLED}))",
-        (plan.holder,),
+        "SELECT site_id, go_to FROM sites WHERE holder = ? AND go_to <> '' UNION ALL"
+        f" SELECT site_id, '' FROM sites WHERE site_id IN ({alias_tables.RECALLED})"
+        " AND holder = ?",
+        (plan.holder, plan.holder),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomi.archive import tables as archive
-from geomi.frontier import alias_tables, counters
+from geomi.frontier import alias_schema, counters
 from geomi.frontier import tables as frontier
 from geomi.history import tables as history
 from geomi.seeds import tables as seeds
@@ -60,8 +60,9 @@ MIGRATIONS: tuple[Migration, ...] = (
     (*counters.COUNTERS, HELM),
     (*frontier.SCHEMA_2, *history.SCHEMA_2),
     frontier.SCHEMA_3,
-    alias_tables.ALIASES,
+    alias_schema.ALIASES,
     frontier.SCHEMA_4,
+    alias_schema.CHECKED,
 )
 
 

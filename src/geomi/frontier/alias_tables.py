@@ -1,4 +1,4 @@
-"""What is kept of names that may be one site: front pages, pairs of names, and what was compared.
+"""What is asked and written of names that may be one site: front pages, pairs, what was compared.
 
 The coordinator writes all of it but `faces`, which come with the visits of agents.
 """
@@ -6,71 +6,13 @@ The coordinator writes all of it but `faces`, which come with the visits of agen
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from geomi import url as urls
 from geomi.frontier.aliases import WHY, Again, State, Tally, Twin, Verdict
 from geomi.store import Store
-from geomi.store.migrate import Migration
-
-ALIASES: Migration = (
-    # Filled by the holder of a site when its front page has come; looked at by the coordinator.
-    """CREATE TABLE faces (
-        site_id INTEGER NOT NULL,
-        url TEXT NOT NULL,                    -- scheme://site/
-        digest TEXT NOT NULL,
-        address TEXT NOT NULL,                -- that it came from
-        looked INTEGER NOT NULL DEFAULT 0,    -- 0: the coordinator has not looked at it yet
-        PRIMARY KEY (site_id, url)
-    )""",
-    "CREATE INDEX faces_by_digest ON faces (digest, address)",
-    "CREATE INDEX faces_new ON faces (site_id) WHERE looked = 0",
-    """CREATE TABLE aliases (
-        pair INTEGER PRIMARY KEY,
-        site_id INTEGER NOT NULL,             -- whose URLs are kept
-        alias_id INTEGER NOT NULL,            -- its other name
-        relation TEXT NOT NULL,               -- why they were compared: www, address …, hand
-        state TEXT NOT NULL,                  -- see frontier.aliases.State
-        ends TEXT NOT NULL DEFAULT '',        -- what it becomes after parting
-        why TEXT NOT NULL DEFAULT '',
-        found REAL NOT NULL,
-        decided REAL NOT NULL DEFAULT 0,
-        looks INTEGER NOT NULL DEFAULT 0,
-        next_look REAL NOT NULL DEFAULT 0,
-        checked INTEGER NOT NULL DEFAULT 0    -- run at whose end pages were compared once more
-    )""",
-    "CREATE UNIQUE INDEX aliases_of_both ON aliases (alias_id, site_id)",
-    "CREATE INDEX aliases_of_site ON aliases (site_id)",
-    "CREATE INDEX aliases_moving ON aliases (state, next_look)",
-    """CREATE TABLE alias_tests (
-        test INTEGER PRIMARY KEY,
-        pair INTEGER NOT NULL,
-        kind TEXT NOT NULL,                   -- front, robots, sample; check: after the merge
-        url TEXT NOT NULL,                    -- under the name that is kept
-        alias_url TEXT NOT NULL,
-        made REAL NOT NULL,
-        decided REAL NOT NULL DEFAULT 0,
-        verdict TEXT NOT NULL DEFAULT '',     -- agree, differ, unknown; empty: open
-        said TEXT NOT NULL DEFAULT '',        -- what the page of the kept name came to
-        alias_said TEXT NOT NULL DEFAULT '',
-        again TEXT NOT NULL DEFAULT '',       -- whose older visit was made again: kept, alias
-        visits INTEGER NOT NULL DEFAULT 0,    -- that page had before
-        was TEXT NOT NULL DEFAULT '',         -- what it came to before
-        looks INTEGER NOT NULL DEFAULT 0,
-        next_look REAL NOT NULL DEFAULT 0
-    )""",
-    "CREATE INDEX alias_tests_of ON alias_tests (pair)",
-    "CREATE INDEX alias_tests_open ON alias_tests (next_look) WHERE verdict = ''",
-    # Sites that the coordinator wants back from their holders, and gives to nobody meanwhile.
-    "CREATE TABLE recalled (site_id INTEGER PRIMARY KEY)",
-    # What a collection of an earlier schema has.
-    "INSERT INTO faces (site_id, url, digest, address) SELECT p.site_id, p.url, p.digest,"
-    " coalesce((SELECT v.address FROM visits v WHERE v.page = p.page AND v.page > 0"
-    " ORDER BY v.visit DESC LIMIT 1), '') FROM pages p JOIN sites s ON s.site_id = p.site_id"
-    " WHERE p.outcome = 'OK' AND p.size > 0"
-    " AND p.url IN ('http://' || s.site || '/', 'https://' || s.site || '/')",
-)  # fmt: skip
 
 PUT_FACE = (
     "INSERT INTO faces (site_id, url, digest, address) VALUES (?, ?, ?, ?)"
@@ -234,11 +176,13 @@ def put_fact(
 
 def tally(store: Store, pair: int, kind: str) -> Tally:
     names = {"agree": "agree", "differ": "differ", "unknown": "unknown", "": "open"}
-    rows = store.all(
-        "SELECT verdict, count(*) FROM alias_tests WHERE pair = ? AND kind = ? GROUP BY verdict",
-        (pair, kind),
+    found = Counter(
+        names[verdict]
+        for (verdict,) in store.all(
+            "SELECT verdict FROM alias_tests WHERE pair = ? AND kind = ?", (pair, kind)
+        )
     )
-    return Tally(**{names[verdict]: int(number) for verdict, number in rows})
+    return Tally(**found)
 
 
 def tested(store: Store, pair: int, *, is_open: bool = False) -> list[str]:
@@ -252,7 +196,7 @@ def tested(store: Store, pair: int, *, is_open: bool = False) -> list[str]:
 _OPEN_TESTS = (
     "SELECT t.test, t.pair, t.kind, t.url, t.alias_url, t.made, t.again, t.visits, t.was, t.looks,"
     " a.site_id, a.alias_id, a.state FROM alias_tests t JOIN aliases a ON a.pair = t.pair"
-    " WHERE t.verdict = '' AND t.next_look <= ? {} ORDER BY t.next_look, t.test LIMIT ?"
+    " WHERE t.verdict = '' AND t.next_look <= ? {} LIMIT ?"
 )
 
 
@@ -262,7 +206,7 @@ def open_tests(
     """Tests to look at, of all pairs or one: (test, pair, kind, url, alias URL, made, again,
     looks, kept, alias, state of the pair)."""
     if pair is None:
-        rows = store.all(_OPEN_TESTS.format(""), (now, limit))
+        rows = store.all(_OPEN_TESTS.format("ORDER BY t.next_look, t.test"), (now, limit))
     else:
         rows = store.all(_OPEN_TESTS.format("AND t.pair = ?"), (now, pair, limit))
     return [(*row[:6], _again(*row[6:9]), *row[9:]) for row in rows]
@@ -339,14 +283,14 @@ def set_state(
 def in_state(
     store: Store, states: Sequence[State], *, now: float = float("inf"), limit: int = 1_000
 ) -> list[tuple[int, State, int, int, int]]:
-    """(pair, state, kept, alias, looks) of pairs to look at, soonest first."""
-    marks = ",".join("?" * len(states))
+    """(pair, state, kept, alias, looks) of pairs to look at, of each state the soonest first."""
     return [
-        (int(pair), State(state), int(kept), int(alias), int(looks))
-        for pair, state, kept, alias, looks in store.all(
-            "SELECT pair, state, site_id, alias_id, looks FROM aliases"
-            f" WHERE state IN ({marks}) AND next_look <= ? ORDER BY next_look, pair LIMIT ?",
-            (*map(str, states), now, limit),
+        (int(pair), state, int(kept), int(alias), int(looks))
+        for state in states
+        for pair, kept, alias, looks in store.all(
+            "SELECT pair, site_id, alias_id, looks FROM aliases"
+            " WHERE state = ? AND next_look <= ? ORDER BY next_look, pair LIMIT ?",
+            (str(state), now, limit),
         )
     ]
 
