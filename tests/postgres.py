@@ -37,9 +37,12 @@ _SETTINGS = {
 class Postgres:
     """One server with a database `geomi`. Started anew it has the same port and data."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, *, space: str = "", host: str = "127.0.0.1", **settings: str):
+        """In the network namespace `space`, where it is reached at `host` too."""
         assert BIN is not None
         self.folder = folder
+        self._host = host
+        self._enter = ["ip", "netns", "exec", space] if space else []
         self._settings = _SETTINGS | settings
         # PostgreSQL refuses to run as root.
         self._user = pwd.getpwnam("postgres").pw_uid if os.geteuid() == 0 else None
@@ -62,7 +65,7 @@ class Postgres:
         rules = (self.data / "pg_hba.conf").read_text()
         # `geomi` comes in as who it says it is; `locked` must show a password.
         (self.data / "pg_hba.conf").write_text(
-            f"host all geomi 127.0.0.1/32 trust\nhost all postgres 127.0.0.1/32 trust\n{rules}"
+            f"host all geomi 0.0.0.0/0 trust\nhost all postgres 127.0.0.1/32 trust\n{rules}"
         )
         self.start()
         self.sql(
@@ -76,7 +79,7 @@ class Postgres:
 
     @property
     def address(self) -> str:
-        return f"postgresql://geomi@127.0.0.1:{self.port}/geomi"
+        return f"postgresql://geomi@{self._host}:{self.port}/geomi"
 
     @property
     def process_id(self) -> int:
@@ -92,12 +95,10 @@ class Postgres:
         assert BIN is not None and self._process is None
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
-                [BIN / "postgres", "-D", self.data, "-p", str(self.port), "-k", self.folder,
-                 "-c", "listen_addresses=127.0.0.1",
+                [*self._as_its_user(), BIN / "postgres", "-D", self.data, "-p", str(self.port),
+                 "-k", self.folder, "-c", f"listen_addresses=127.0.0.1,{self._host}",
                  *(f"--{name}={value}" for name, value in self._settings.items())],
-                user=self._user, group=None if self._user is None else _group(self._user),
-                extra_groups=None if self._user is None else [], cwd="/",
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+                cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
         self._run(
@@ -130,13 +131,20 @@ class Postgres:
             words += ["-c", sentence]
         return self._run(*words)
 
+    def _as_its_user(self) -> list[str]:
+        """In its network, and as somebody else where we are root. The process stays the same."""
+        if self._user is None:
+            return self._enter
+        user = pwd.getpwuid(self._user)
+        return [*self._enter, "setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}",
+                "--clear-groups"]  # fmt: skip
+
     def _run(self, name: str, *words: str, tries: int = 1) -> str:
         assert BIN is not None
         for left in reversed(range(tries)):
             done = subprocess.run(
-                [BIN / name, *words], user=self._user, cwd="/", capture_output=True, text=True,
-                group=None if self._user is None else _group(self._user),
-                extra_groups=None if self._user is None else [], check=False,
+                [*self._as_its_user(), BIN / name, *words], cwd="/", capture_output=True,
+                text=True, check=False,
             )  # fmt: skip
             if done.returncode == 0:
                 return done.stdout.strip()
@@ -152,10 +160,6 @@ class Postgres:
         raise AssertionError(f"{name}: {done.stderr}{said}")
 
 
-def _group(user: int) -> int:
-    return pwd.getpwuid(user).pw_gid
-
-
 def _children(parent: int) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -169,7 +173,7 @@ def _children(parent: int) -> list[int]:
 
 
 @contextmanager
-def server(**settings: str) -> Iterator[Postgres]:
+def server(*, space: str = "", host: str = "127.0.0.1", **settings: str) -> Iterator[Postgres]:
     """A server of its own; skipped where PostgreSQL is not installed, but not in CI."""
     if BIN is None:
         if os.environ.get("CI") == "true":
@@ -178,7 +182,7 @@ def server(**settings: str) -> Iterator[Postgres]:
     # Sockets live there, and their paths must be short; the folder must be open to its user.
     with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp", ignore_cleanup_errors=True) as name:
         os.chmod(name, 0o755)
-        running = Postgres(Path(name) / "pg", **settings)
+        running = Postgres(Path(name) / "pg", space=space, host=host, **settings)
         try:
             yield running
         finally:
