@@ -172,6 +172,13 @@ def _children(parent: int) -> list[int]:
     return found
 
 
+def _place() -> str:
+    """Memory where there is room: a schema has 130 files."""
+    shm = Path("/dev/shm")
+    roomy = shm.is_dir() and shutil.disk_usage(shm).free > 2 * 2**30
+    return str(shm) if roomy else "/tmp"
+
+
 @contextmanager
 def server(*, space: str = "", host: str = "127.0.0.1", **settings: str) -> Iterator[Postgres]:
     """A server of its own; skipped where PostgreSQL is not installed, but not in CI."""
@@ -180,7 +187,9 @@ def server(*, space: str = "", host: str = "127.0.0.1", **settings: str) -> Iter
             raise AssertionError("Debian package postgresql is not installed")
         pytest.skip("Debian package postgresql is not installed")
     # Sockets live there, and their paths must be short; the folder must be open to its user.
-    with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(
+        prefix="pg-", dir=_place(), ignore_cleanup_errors=True
+    ) as name:
         os.chmod(name, 0o755)
         running = Postgres(Path(name) / "pg", space=space, host=host, **settings)
         try:
