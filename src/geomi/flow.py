@@ -136,9 +136,9 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "collection", "drive", "forked", "given", "helm", "ledger", "local",
-               "on_ray", "reading", "recover", "shell", "simfiles", "transfer", "vault",
-               "verify_archive"),
+        shell=("admit", "collection", "drive", "forked", "gather", "given", "helm", "ledger",
+               "local", "node", "on_ray", "pieces", "reading", "recover", "shell", "simfiles",
+               "transfer", "vault", "verify_archive"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",

@@ -59,10 +59,10 @@ class Unreliable:
         return Late(placed, self._chance)
 
     def run_tasks(
-        self, work: Callable[[Item], Result], items: Iterable[Item]
+        self, work: Callable[[Item], Result], items: Iterable[Item], *, at: str = ""
     ) -> Iterator[tuple[Item, Result]]:
         """Some of the work is done twice."""
-        for item, result in self._engine.run_tasks(work, items):
+        for item, result in self._engine.run_tasks(work, items, at=at):
             if self._chance.random() < _OFTEN:
                 ((item, result),) = self._engine.run_tasks(work, [item])
             yield item, result

@@ -36,6 +36,13 @@ SCHEMA_1 = (
     )""",
 )
 
+SCHEMA_2 = (
+    """ALTER TABLE files -- the machine it was written on, or gathered to
+        ADD COLUMN node TEXT NOT NULL DEFAULT ''""",
+    """ALTER TABLE files -- path of the directory there
+        ADD COLUMN base TEXT NOT NULL DEFAULT ''""",
+)
+
 
 #: A number that no visit of the past has, and every visit of a file opened now is beyond.
 _NEXT_VISIT = Both(
@@ -63,14 +70,16 @@ def opened(
     agent: str,
     incarnation: int,
     now: float,
+    node: str = "",
+    base: str = "",
 ) -> None:
     """Registers a file before it exists. May be repeated."""
     store.run(
         "INSERT INTO files (file, root, directory, name, agent, incarnation, committed,"
-        " first_visit, last_visit, state, created) VALUES (?, ?, ?, ?, ?, ?, 0,"
-        f" {_NEXT_VISIT.of(store)}, 0, 'open', ?)"
+        " first_visit, last_visit, state, created, node, base) VALUES (?, ?, ?, ?, ?, ?, 0,"
+        f" {_NEXT_VISIT.of(store)}, 0, 'open', ?, ?, ?)"
         " ON CONFLICT (file) DO NOTHING",
-        (file, root, directory, name, agent, incarnation, now),
+        (file, root, directory, name, agent, incarnation, now, node, base),
     )
 
 
@@ -88,8 +97,35 @@ def open_files(store: Store, agent: str, incarnation: int) -> list[tuple[Any, ..
 
 
 def all_files(store: Store) -> Iterator[tuple[Any, ...]]:
-    """(file, directory, name, committed, state)."""
-    return store.each("SELECT file, directory, name, committed, state FROM files ORDER BY file")
+    """(file, directory, name, committed, state, node, base)."""
+    return store.each(
+        "SELECT file, directory, name, committed, state, node, base FROM files ORDER BY file"
+    )
+
+
+def places(store: Store) -> list[tuple[tuple[Any, ...], str]]:
+    """((file, directory, name, committed, node, base), state) of all files."""
+    return [
+        (tuple(row[:-1]), row[-1])
+        for row in store.all(
+            "SELECT file, directory, name, committed, node, base, state FROM files ORDER BY file"
+        )
+    ]
+
+
+def moved(
+    store: Store, file: int, *, was: str, root: int, directory: str, node: str, base: str
+) -> bool:
+    """A closed file lies elsewhere from now on. False: it is not closed, or on another node."""
+    with store.transaction():
+        return (
+            store.run(
+                "UPDATE files SET root = ?, directory = ?, node = ?, base = ?"
+                " WHERE file = ? AND state = 'closed' AND node = ?",
+                (root, directory, node, base, file, was),
+            )
+            == 1
+        )
 
 
 def captures_of(store: Store, file: int) -> Iterator[tuple[Any, ...]]:

@@ -288,6 +288,11 @@ def verify(
             f" {counts.get('requests', 0):,} visits, {counts.get('files', 0):,} files,"
             f" {counts.get('captures', 0):,} captures looked at"
         )
+        if away := counts.get("files.elsewhere"):
+            output.print_line(
+                f"{away:,} files lie on other nodes and were not looked at"
+                f" (geomi cluster gather {collection})"
+            )
         for one in report.problems:
             output.print_line(f"{one.where}: {one.what}" if one.where else one.what)
         output.print_line("ok" if report.ok else f"{len(report.problems)} problems")

@@ -10,7 +10,7 @@ from typing import Any
 
 from geomi import clock, config
 from geomi.archive.files import Lock
-from geomi.cluster import dating
+from geomi.cluster import dating, node
 from geomi.cluster.helm import FileHelm, Helm, StoreHelm, take
 from geomi.cluster.tables import MIGRATIONS
 from geomi.config import FILE_NAME, Settings
@@ -123,6 +123,10 @@ class Collection:
     def archive_path(self, directory: str) -> str:
         """Where an archive directory of the settings lies."""
         return directory if os.path.isabs(directory) else str(self.path / directory)
+
+    def kept_path(self, directory: str) -> str:
+        """Where agents of this node keep an archive directory: there, or where the node says."""
+        return node.kept_path(str(self.path), directory)
 
     def spool_path(self, agent: str, incarnation: int) -> str:
         """Where one life of an agent keeps large bodies until they are archived."""

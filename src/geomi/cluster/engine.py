@@ -54,9 +54,11 @@ class Engine(Protocol):
         """Starts an agent. ResourceError: not now."""
 
     def run_tasks(
-        self, work: Callable[[Item], Result], items: Iterable[Item]
+        self, work: Callable[[Item], Result], items: Iterable[Item], *, at: str = ""
     ) -> Iterator[tuple[Item, Result]]:
         """Does `work` (a function of a module) for each item, as they get done, in any order.
+
+        `at`: on the node of this name alone. ResourceError: there is no such node.
 
         A worker that dies is replaced and its item done again, so work must bear repetition.
         Errors of the work itself are raised here.

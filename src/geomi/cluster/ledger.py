@@ -45,12 +45,14 @@ class Ledger:
         level: int,
         now: Callable[[], float],
         rest_s: float = 0.0,
+        node: str = "",
     ) -> None:
         self._store = store
         self._files = files
         self._where = where
         self._level = level
         self._now = now
+        self._node = node  # where the files are, for who looks for them
         self._rest_s = rest_s  # of addresses that a dead agent may have visited a moment ago
 
     def write(self, batch: Batch) -> Written:
@@ -106,7 +108,7 @@ class Ledger:
                     tables.opened(
                         self._store, file=write.file, root=write.root, directory=write.directory,
                         name=write.name, agent=batch.agent, incarnation=batch.incarnation,
-                        now=self._now(),
+                        now=self._now(), node=self._node, base=self._where(write.directory),
                     )  # fmt: skip
 
     def _bytes(self, write: FileWrite, sizes: list[tuple[int, int]]) -> Iterator[bytes]:

@@ -14,9 +14,10 @@ from multiprocessing import get_context
 
 import msgspec
 
+from geomi.cluster import node
 from geomi.cluster.engine import Item, Orders, Result
 from geomi.cluster.forked import SUPERVISED, Forked
-from geomi.errors import InternalError
+from geomi.errors import InternalError, ResourceError
 
 _DEATHS = 2  # of workers that one item may outlive
 
@@ -41,9 +42,11 @@ class LocalEngine:
         return Process(self._waiting.pop(0) if self._waiting else spawned(), orders)
 
     def run_tasks(
-        self, work: Callable[[Item], Result], items: Iterable[Item]
+        self, work: Callable[[Item], Result], items: Iterable[Item], *, at: str = ""
     ) -> Iterator[tuple[Item, Result]]:
         """At most twice as many items as workers are under way, so `items` may be endless."""
+        if at and at != node.here():
+            raise ResourceError(f"no node {at}: name the Ray cluster it belongs to")
         source = iter(items)
         # (item, deaths of workers it was under way at): one at a time, to find whose fault it is.
         suspects: list[tuple[Item, int]] = []

@@ -6,6 +6,7 @@ program. Actors end with the driver of the crawl; an agent whose actor is gone e
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -14,12 +15,14 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from geomi.cluster.engine import Item, Orders, Placed, Result
 from geomi.cluster.local import Process, spawned
+from geomi.cluster.node import ARCHIVE, NAME, RESOURCE
 from geomi.errors import InternalError, OperatorError, ResourceError
 
 # Ray asks its vendor's server whether usage may be reported, unless told not to.
@@ -91,7 +94,7 @@ class RayEngine:
         """The nodes, those that are gone too."""
         return [
             Node(
-                name=node["NodeName"],
+                name=_name_of(node),
                 machine=node["NodeManagerHostname"],
                 address=f"{node['NodeManagerAddress']}:{node['NodeManagerPort']}",
                 cpus=node["Resources"].get("CPU", 0.0),
@@ -115,11 +118,13 @@ class RayEngine:
         return OnNode(ray, actor)
 
     def run_tasks(
-        self, work: Callable[[Item], Result], items: Iterable[Item]
+        self, work: Callable[[Item], Result], items: Iterable[Item], *, at: str = ""
     ) -> Iterator[tuple[Item, Result]]:
         """At most twice as many items as the cluster has cores are under way."""
         ray = self._ray
         task = ray.remote(max_retries=_DEATHS, num_cpus=1)(work)
+        if at:
+            task = task.options(scheduling_strategy=self._only_at(at), num_cpus=_CPUS)
         source = iter(items)
         under_way: dict[Any, Item] = {}
         while True:
@@ -139,6 +144,17 @@ class RayEngine:
                     raise (error.cause or error) from None
                 except ray.exceptions.WorkerCrashedError as error:
                     raise InternalError(f"{work.__name__} of {item!r}: workers die") from error
+                except ray.exceptions.RayError as error:  # its node is gone
+                    raise ResourceError(f"Ray: {_first_line(error)}") from error
+
+    def _only_at(self, name: str) -> Any:
+        """What makes Ray do a task on one node. ResourceError: there is no such node."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        for one in self._ray.nodes():
+            if one["Alive"] and _name_of(one) == name:
+                return NodeAffinitySchedulingStrategy(node_id=one["NodeID"], soft=False)
+        raise ResourceError(f"no node {name} in the Ray cluster")
 
     def close(self) -> None:
         """Leaves the cluster; actors of this crawl end."""
@@ -193,7 +209,17 @@ def must_answer(address: str) -> None:
         raise OperatorError(f"no Ray cluster at {address}: {error.strerror or error}") from error
 
 
-def start_node(*, bind: str, port: int, join: str, cpus: int | None) -> str:
+def _name_of(one: dict[str, Any]) -> str:
+    """What geomi calls a node: the name it was started with, or its machine's."""
+    for resource in one["Resources"]:
+        if resource.startswith(RESOURCE):
+            return str(resource.removeprefix(RESOURCE))
+    return str(one["NodeManagerHostname"])
+
+
+def start_node(
+    *, bind: str, port: int, join: str, cpus: int | None, name: str = "", archive: str = ""
+) -> str:
     """Starts a node of this machine, the head unless it is to join one; what Ray said."""
     words = ["start", "--node-ip-address", bind, "--disable-usage-stats"]
     if join:
@@ -202,7 +228,13 @@ def start_node(*, bind: str, port: int, join: str, cpus: int | None) -> str:
         words += ["--head", "--port", str(port), "--include-dashboard=false"]
     if cpus is not None:
         words += ["--num-cpus", str(cpus)]
-    return _ray_command(words)
+    more: dict[str, str] = {}
+    if name:
+        more[NAME] = name
+        words += ["--resources", json.dumps({f"{RESOURCE}{name}": 1})]
+    if archive:
+        more[ARCHIVE] = os.path.abspath(archive)
+    return _ray_command(words, more)
 
 
 def stop_nodes() -> str:
@@ -210,9 +242,11 @@ def stop_nodes() -> str:
     return _ray_command(["stop"])
 
 
-def _ray_command(words: list[str]) -> str:
+def _ray_command(words: list[str], more: Mapping[str, str] = MappingProxyType({})) -> str:
     command = [sys.executable, "-c", "from ray.scripts.scripts import main; main()", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, **more}
+    )
     said = _COLOURS.sub("", f"{done.stdout}\n{done.stderr}").strip()
     if "No module named 'ray'" in said:
         raise OperatorError(_EXTRA)

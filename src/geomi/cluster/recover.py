@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import socket
 
 from geomi.archive.files import Lock, RealFiles
-from geomi.cluster import tables
+from geomi.cluster import node, tables
 from geomi.cluster.collection import Collection
 from geomi.cluster.ledger import Ledger
 from geomi.cluster.plan import longest_gap_s
@@ -21,10 +20,10 @@ def recover(collection: Collection, store: Store, settings: Settings) -> int:
     agents of other machines are left to those: their leases end by themselves.
     """
     recovered = 0
-    here = socket.gethostname()
+    here = node.here()
     files = RealFiles()
     ledger = Ledger(
-        store=store, files=files, where=collection.archive_path, level=settings.archive.level,
+        store=store, files=files, where=collection.kept_path, level=settings.archive.level,
         now=store.now, rest_s=longest_gap_s(settings),
     )  # fmt: skip
     for agent, incarnation, host, _, _ in tables.running_agents(store):

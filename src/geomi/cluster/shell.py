@@ -11,7 +11,6 @@ import asyncio
 import os
 import random
 import signal
-import socket
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +25,7 @@ from geomi.archive.files import Lock, RealFiles
 from geomi.archive.names import Ids
 from geomi.archive.record import warcinfo
 from geomi.archive.writer import Writer
-from geomi.cluster import tables
+from geomi.cluster import node, tables
 from geomi.cluster.agent import Agent
 from geomi.cluster.collection import Collection
 from geomi.cluster.commands import Abort, Command, Rebuild, Resolve
@@ -87,9 +86,9 @@ class Shell:
         lock = Lock(self._collection.lock_path(f"{self._name}-{incarnation}"))
         if not lock.take():
             raise OperatorError(f"{lock.path}: held by another process")
-        lock.note(f"process {os.getpid()} on {socket.gethostname()}")
+        lock.note(f"process {os.getpid()} on {node.here()}")
         tables.begin_agent(
-            self._store, self._name, socket.gethostname(), os.getpid(),
+            self._store, self._name, node.here(), os.getpid(),
             self._store.now(), incarnation=incarnation,
         )  # fmt: skip
         self._plan = plan_of(
@@ -102,8 +101,8 @@ class Shell:
         )
         self._files = RealFiles()
         self._ledger = Ledger(
-            store=self._store, files=self._files, where=self._collection.archive_path,
-            level=self._plan.level, now=self._now,
+            store=self._store, files=self._files, where=self._collection.kept_path,
+            level=self._plan.level, now=self._now, node=node.here(),
         )  # fmt: skip
         with (
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="store") as self._thread,

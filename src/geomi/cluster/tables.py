@@ -63,6 +63,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     alias_schema.ALIASES,
     frontier.SCHEMA_4,
     alias_schema.CHECKED,
+    archive.SCHEMA_2,
 )
 
 

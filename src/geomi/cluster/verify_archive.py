@@ -21,6 +21,7 @@ from geomi.archive.check import Problem, check_file
 from geomi.archive.names import header_uri
 from geomi.archive.reader import Member, members
 from geomi.cluster.ledger import OPEN, index_of
+from geomi.cluster.node import here
 from geomi.cluster.simfiles import scratch_of, unpacked
 from geomi.errors import RemoteError, ResourceError
 from geomi.history.past import Past
@@ -44,6 +45,7 @@ class Disk(Protocol):
     def names(self, directory: str) -> Iterable[str]: ...
     def readable(self, path: str) -> str: ...
     def check(self, path: str, length: int) -> list[Problem]: ...
+    def is_here(self, node: str) -> bool: ...
 
 
 class RealDisk:
@@ -74,6 +76,10 @@ class RealDisk:
     def check(self, path: str, length: int) -> list[Problem]:
         """archive.check: structure, digests, links of the first `length` bytes."""
         return check_file(path, expect_length=length)
+
+    def is_here(self, node: str) -> bool:
+        """True if files of that node lie on this one."""
+        return node in ("", here())
 
 
 class BytesDisk:
@@ -107,6 +113,9 @@ class BytesDisk:
             copy.flush()
             return check_file(copy.name, expect_length=length)
 
+    def is_here(self, node: str) -> bool:
+        return True
+
 
 class _File(NamedTuple):
     file: int
@@ -114,6 +123,8 @@ class _File(NamedTuple):
     name: str
     committed: int
     state: str
+    node: str = ""
+    base: str = ""
 
 
 #: Columns of a moved visit, for _Kept and for archive.tables.captures_of.
@@ -149,7 +160,7 @@ def check_archive(
     # Disk first, store then: a file has its row before it exists.
     there = _on_disk(store, where, disk, directories)
     files = [_File(*row) for row in tables.all_files(store)]
-    _check_strangers(files, there, add, where=where, disk=disk)
+    _check_strangers(files, there, add, counts, where=where, disk=disk)
     counts["files"] = len(files)
     counts["files.open"] = sum(1 for file in files if file.state == "open")
     for file in files:
@@ -182,15 +193,23 @@ def _on_disk(store: Store, where: Where, disk: Disk, directories: Sequence[str])
 
 
 def _check_strangers(
-    files: list[_File], there: dict[str, str], add: Add, *, where: Where, disk: Disk
-) -> None:
+    files: list[_File], there: dict[str, str], add: Add, counts: Counter[str], *, where: Where,
+    disk: Disk,
+) -> None:  # fmt: skip
     mine = set()
     for file in files:
         path = os.path.join(where(file.directory), file.name)
         mine |= {path, path + OPEN, _index_path(path)}
+    names = {name for file in files for name in (file.name, _index_path(file.name))}
     for path, name in there.items():
-        if path not in mine and disk.size(path) is not None:
+        if path not in mine and name in names:
+            counts["files.copies"] += 1  # left behind when it was gathered
+        elif path not in mine and disk.size(path) is not None:
             add("stranger", "a file the store does not know", name)
+
+
+def _is_there(disk: Disk, path: str) -> bool:
+    return disk.size(path) is not None or disk.size(path + OPEN) is not None
 
 
 def _index_path(path: str) -> str:
@@ -202,6 +221,8 @@ def _check_one(
     quick: bool,
 ) -> None:  # fmt: skip
     final = os.path.join(where(file.directory), file.name)
+    if file.base and disk.is_here(file.node) and not _is_there(disk, final):
+        final = os.path.join(file.base, file.name)  # where this node's agents keep theirs
     path, size = final, disk.size(final)
     if file.state == "open" and size is None:
         path, size = final + OPEN, disk.size(final + OPEN)
@@ -209,6 +230,9 @@ def _check_one(
         again = store.one("SELECT committed, state FROM files WHERE file = ?", (file.file,))
         if again is None or (file.committed == 0 and file.state == "open"):
             return  # registered, not made yet; or removed since
+        if not disk.is_here(file.node):
+            counts["files.elsewhere"] += 1  # what lies on other nodes is not looked at
+            return
         if tuple(again) != (file.committed, file.state):
             _check_one(store, file._replace(committed=again[0], state=again[1]), add, counts,
                        where=where, disk=disk, quick=quick)  # fmt: skip
