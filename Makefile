@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Through the environment, so that the shell takes & and ? in a URL as they are.
 export SEEDS COLLECTION DEMO
 
-.PHONY: help demo crawl test test-long check format docs bench clean
+.PHONY: help demo crawl test test-long check format docs bench bench-scale clean
 
 help:
 	@echo 'make demo                      crawl the embedded sample web and show what was found'
@@ -25,6 +25,8 @@ help:
 	@echo 'make check                     style and types'
 	@echo 'make bench [SUITE=name]        speed beside its peers (bench/run.py names the suites);'
 	@echo '                               SUITE=million: with a million known pages'
+	@echo 'make bench-scale [SUITE=name]  many agents, pages, sites: docs/design/scaling.md (hours;'
+	@echo '                               SUITE: polite, plain, figures, million, weights)'
 	@echo 'make docs                      write the generated pages of the reference'
 	@echo 'make clean                     remove what these targets made, but no collection'
 
@@ -89,6 +91,10 @@ bench: .make/venv $(if $(filter peers full,$(SUITE)),.make/bench)
 	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 openjdk-17-doc wget wget2
 	@$(BIN)/python $(if $(filter million,$(SUITE)),bench/million.py,bench/run.py \
 	    $(if $(SUITE),--suite "$(SUITE)")) $(if $(RUNS),--runs "$(RUNS)")
+
+bench-scale: .make/dev
+	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 openjdk-17-doc
+	@$(BIN)/python bench/scale.py $(if $(SUITE),--suite "$(SUITE)") $(if $(RUNS),--runs "$(RUNS)")
 
 clean:
 	@rm -rf .venv .make build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

@@ -10,7 +10,7 @@ import asyncio
 import random
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.sharedctypes import Synchronized
@@ -46,14 +46,28 @@ def page(number: int, *, new: int, known: int) -> bytes:
     return f"<html><head><title>Page {number}</title></head><body>{anchors}{words}</body>".encode()
 
 
+def address_of(number: int) -> str:
+    """The address of host `number`, where each has its own."""
+    return f"127.64.{number // 250}.{number % 250 + 1}"
+
+
 @contextmanager
-def answering(*, delay_s: float, new: int, known: int) -> Iterator[Answering]:
-    """The server while the context lasts. `new`, `known`: pages a host."""
+def answering(*, delay_s: float, new: int, known: int, addresses: int = 0) -> Iterator[Answering]:
+    """The server while the context lasts. `new`, `known`: pages a host.
+
+    It listens on 127.0.0.1, and on so many addresses besides (`address_of`), all on one port.
+    """
     context = get_context("spawn")
-    with socket.socket() as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(4096)
+    with ExitStack() as held:
+        port = 0
+        listening = []
+        for address in ("127.0.0.1", *map(address_of, range(addresses))):
+            one = held.enter_context(socket.socket())
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind((address, port))
+            one.listen(4096)
+            port = one.getsockname()[1]
+            listening.append(one)
         numbers = [context.Value("q", 0) for _ in range(3)]
         process = context.Process(
             target=_serve, args=(listening, delay_s, new, known, *numbers), daemon=True
@@ -61,7 +75,7 @@ def answering(*, delay_s: float, new: int, known: int) -> Iterator[Answering]:
         process.start()
         try:
             yield Answering(
-                port=listening.getsockname()[1], open_now=numbers[0], most_open=numbers[1],
+                port=port, open_now=numbers[0], most_open=numbers[1],
                 answered=numbers[2],
             )  # fmt: skip
         finally:
@@ -70,8 +84,8 @@ def answering(*, delay_s: float, new: int, known: int) -> Iterator[Answering]:
 
 
 def _serve(
-    listening: socket.socket, delay_s: float, new: int, known: int, open_now: Any, most_open: Any,
-    answered: Any,
+    listening: list[socket.socket], delay_s: float, new: int, known: int, open_now: Any,
+    most_open: Any, answered: Any,
 ) -> None:  # fmt: skip
     bodies: dict[str, bytes] = {}
 
@@ -112,8 +126,9 @@ def _serve(
                 self.transport.write(data)
 
     async def serve() -> None:
-        server = await asyncio.get_running_loop().create_server(Answerer, sock=listening)
-        await server.serve_forever()
+        loop = asyncio.get_running_loop()
+        servers = [await loop.create_server(Answerer, sock=one) for one in listening]
+        await asyncio.gather(*(server.serve_forever() for server in servers))
 
     import uvloop
 
