@@ -71,10 +71,10 @@ def main() -> None:
 
         cold = us_a_page(ours, documents, 1)
         warm = us_a_page(ours, documents, 5)
-        tokens = us_a_page(lambda _, body: html.tags(body), documents, 5)
+        tokens = us_a_page(lambda _, body: html.glances(body), documents, 5)
         theirs = us_a_page(by_lexbor, documents, 3)
         size = sum(len(body) for _, body in documents) / len(documents) / 1e3
-        tags = sum(len(html.tags(body)) for _, body in documents) / len(documents)
+        tags = sum(len(html.glances(body)) for _, body in documents) / len(documents)
         links = sum(len(extractor.page(*d[:1], HEAD, d[1]).links) for d in documents)
         print(f"{name:18} {len(documents):5} {size:5.1f} {tags:5.0f}", end=" ")
         print(f"{links / len(documents):5.0f} {tokens:7.0f} {cold:6.0f} {warm:6.0f} {theirs:6.0f}")

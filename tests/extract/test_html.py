@@ -121,9 +121,9 @@ DOCUMENT = (
 
 
 def test_every_prefix_of_a_document_gives_a_prefix_of_its_tags() -> None:
-    whole = [tag for tag in html.tags(DOCUMENT) if tag]
+    whole = [glance for glance in html.glances(DOCUMENT) if any(glance)]
     for end in range(len(DOCUMENT)):
-        part = [tag for tag in html.tags(DOCUMENT[:end]) if tag]
+        part = [glance for glance in html.glances(DOCUMENT[:end]) if any(glance)]
         settled = part[:-1]
         assert settled == whole[: len(settled)]
 
@@ -135,7 +135,23 @@ def test_a_document_and_a_tail_give_the_links_of_the_document_first() -> None:
 
 def test_tags_come_one_by_one_as_they_come_at_once() -> None:
     for xml in (False, True):
-        assert list(html.each_tag(DOCUMENT, xml=xml)) == html.tags(DOCUMENT, xml=xml)
+        assert list(html.each_glance(DOCUMENT, xml=xml)) == html.glances(DOCUMENT, xml=xml)
+
+
+def test_a_plain_anchor_is_its_address_and_other_tags_are_whole() -> None:
+    document = (
+        b'<a class="n" href="x?a=1&amp;b=2#c" title="1 > 0">x</a><a href=\'y\'>y</a>'
+        b'<a href="z" rel="nofollow">z</a><a href="w" class=k>w</a><a href="v"id="i">v</a>'
+    )
+    assert [glance for glance in html.glances(document) if any(glance)] == [
+        (b"x?a=1&amp;b=2", b""),
+        (b"", b"<a href='y'>"),
+        (b"", b'<a href="z" rel="nofollow">'),
+        (b"w", b""),
+        (b"", b'<a href="v"id="i">'),
+    ]
+    whole = [tag[:2] for tag in html.each_tag(document) if tag]
+    assert whole == [b"<a"] * 5
 
 
 @given(st.binary(max_size=300), st.sampled_from(["text/html", "application/xhtml+xml", ""]))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import random
-import re
 
 import pytest
 
-from geomi.extract import Extractor, resolve
+from geomi.extract import Extractor, html, resolve
 
-NEVER = re.compile(rb"(?!)")
-GLANCES = ("_PLAIN_ANCHOR", "_PLAIN_IMAGE", "_PLAIN_LINK", "_LOUD_ANCHOR", "_LOUD_IMAGE")
 NAMES = ("a", "A", "a", "img", "IMG", "link", "area")
 ADDRESSES = (
     "b.html", "../c.html", "../../../up/x", "/root/y.html", "/", "", "#here", "?q=1",
@@ -58,16 +55,18 @@ def test_a_glance_sees_what_reading_sees(monkeypatch: pytest.MonkeyPatch, charse
 
     quick = Extractor(agent="geomi", max_url=2083)
     twice = [(read(quick, tag), read(quick, tag)) for tag in tags]
-    for name in GLANCES:
-        monkeypatch.setattr(resolve, name, NEVER)
+    monkeypatch.setattr(resolve, "_PLAIN", {})
+    monkeypatch.setattr(html, "_GLANCED", rb"(?!)()")
+    html._links.cache_clear()
     slow = Extractor(agent="geomi", max_url=2083)
     for tag, (first, again) in zip(tags, twice, strict=True):
         assert first == again == read(slow, tag), tag
+    html._links.cache_clear()
 
 
 def test_usual_tags_are_read_at_a_glance() -> None:
     for tag in (b'<a href="x.html">', b'<a class="n" href="/v.php?a=1&amp;b=2#c" title="d">',
                 b"<a href=x.html class=n>", b"<A HREF='x.html' TARGET=_top>"):  # fmt: skip
-        assert resolve._PLAIN_ANCHOR.match(tag) or resolve._LOUD_ANCHOR.match(tag), tag
-    assert resolve._PLAIN_IMAGE.match(b'<img src="/i.png" alt="i" />')
-    assert resolve._PLAIN_LINK.match(b'<link rel="next" href="n.html" title="n" />')
+        assert resolve._PLAIN[tag[:2]].match(tag), tag
+    assert resolve._PLAIN[b"<i"].match(b'<img src="/i.png" alt="i" />')
+    assert resolve._PLAIN[b"<l"].match(b'<link rel="next" href="n.html" title="n" />')

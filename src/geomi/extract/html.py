@@ -4,7 +4,8 @@ One regular expression is the tokenizer of the HTML standard as far as links nee
 tag, a comment, raw text, a quoted value. It walks over everything boring inside the engine and
 hands out only tags that may matter, whole. Each alternative consumes what it looks at and nothing
 is given back (possessive quantifiers), so time is linear for any bytes. What a tag says is read in
-`geomi.extract.tags`, and remembered by the bytes of the tag.
+`geomi.extract.tags`, and remembered by the bytes of the tag. Of an anchor as most are written only
+its address is handed out: titles and fragments differ where the link is one.
 
 Left out of the standard: where tags may nest (so what a browser drops from inside a select or a
 table is found), and `noframes` is read like content, as crawlers of framed sites need.
@@ -15,6 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+
+#: The address of a plain anchor, or else a whole tag; the other is empty.
+Glance = tuple[bytes, bytes]
 
 _END = rb"[ \t\n\r\f/>]"
 _VALUE = rb"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^"'> \t\n\r\f][^> \t\n\r\f]*+|(?=>|\Z))"""
@@ -89,9 +93,38 @@ _HERE = (
     rb'(?: (?:class|id|name|title)="[^"]*+")*+>'
 )
 
+#: Attributes that say nothing of links. The usual ones as they are usually written first, because
+#: that is twice as fast; none of the others begins like a `loud` one.
+_BLANKS = rb"[ \t\n\r\f]"
+_USUAL = rb' (?:class|id|name|title|target|accesskey|alt|width|height|border|type)="[^"]*+"'
+
+
+def quiet(loud: bytes) -> bytes:
+    """Any number of them. `loud`: names, or how they begin, that are not passed over."""
+    value = rb"""(?:="[^"]*+"|='[^']*+'|=[^"'> \t\n\r\f][^> \t\n\r\f]*+)?+(?=[> \t\n\r\f])"""
+    other = _BLANKS + rb"++(?!on|style|data-href|" + loud + rb")[a-z][a-z-]*+" + value
+    return rb"(?:" + _USUAL + rb"(?=[> \t\n\r\f])|" + other + rb")*+"
+
+
+#: What makes an anchor loud, beside what makes any tag so.
+LOUD_IN_ANCHOR = rb"rel|href|xlink"
+#: An address of nothing but ASCII, without references but `&amp;`.
+_PLAIN_BYTE = rb"""[^"'<>#&\0-\x20\x7f-\xff]"""
+PLAIN_ADDRESS = _PLAIN_BYTE + rb"++(?:&amp;" + _PLAIN_BYTE + rb"*+)*+"
+_ENDS = _BLANKS + rb"*+(?<!=)/?+>"
+_GLANCED = (
+    rb"[aA]" + quiet(LOUD_IN_ANCHOR) + _BLANKS + rb'++href="(' + PLAIN_ADDRESS
+    + rb""")(?:#[^"'<> \t\n\r\f]*+)?+"(?=[> \t\n\r\f])""" + quiet(LOUD_IN_ANCHOR) + _ENDS
+)  # fmt: skip
+
 
 def _tokenizer(
-    raw: tuple[str, ...], *, xml: bool, with_own: bool = False, of_forms: bool = False
+    raw: tuple[str, ...],
+    *,
+    xml: bool,
+    with_own: bool = False,
+    of_forms: bool = False,
+    at_a_glance: bool = False,
 ) -> re.Pattern[bytes]:
     unless = rb"(?<!/>)" if xml else rb""
     cdata = rb"!\[CDATA\[[^\]]*+(?:\](?!\]>)[^\]]*+)*+(?:\]\]>|\Z)|" if xml else rb""
@@ -117,13 +150,17 @@ def _tokenizer(
         rb"(?:(?=" + letters + rb")(?:" + b"|".join(_raw(name, unless) for name in raw) + rb")"
         + plaintext + rb"|" + inside + rb"[^ \t\n\r\f/>]*+" + _ATTRIBUTES + text + rb")"
     )  # fmt: skip
-    return re.compile(rb"[^<]*+(?:<" + boring + rb"[^<]*+)*+(<" + matter + rb"|\Z)", re.DOTALL)
+    glance = rb"<" + _GLANCED + rb"|" if at_a_glance else rb""
+    return re.compile(
+        rb"[^<]*+(?:<" + boring + rb"[^<]*+)*+(?:" + glance + rb"(<" + matter + rb"|\Z))", re.DOTALL
+    )
 
 
 @cache
-def _links(xml: bool, with_own: bool) -> re.Pattern[bytes]:
-    """Compiled when first needed: 5 ms each, and most documents need one of the four."""
-    return _tokenizer(_RAW_IN_XML if xml else _RAW_IN_HTML, xml=xml, with_own=with_own)
+def _links(xml: bool, with_own: bool, at_a_glance: bool) -> re.Pattern[bytes]:
+    """Compiled when first needed: 5 ms each, and most documents need one of them."""
+    raw = _RAW_IN_XML if xml else _RAW_IN_HTML
+    return _tokenizer(raw, xml=xml, with_own=with_own, at_a_glance=at_a_glance)
 
 
 @cache
@@ -131,18 +168,24 @@ def _forms(xml: bool) -> re.Pattern[bytes]:
     return _tokenizer(_RAW_IN_XML if xml else _RAW_IN_HTML, xml=xml, of_forms=True)
 
 
-def tags(document: bytes, *, xml: bool = False, with_own: bool = False) -> list[bytes]:
-    """The tags that may hold a link, each with its raw text, if it has one; some are empty.
+def glances(document: bytes, *, xml: bool = False, with_own: bool = False) -> list[Glance]:
+    """What may hold a link: a plain anchor by its address, other tags with their raw text.
 
     Unless `with_own`, most anchors that hold nothing but a fragment are left out: where there is no
-    base element they lead to the page itself.
+    base element they lead to the page itself. At the end of the document both are empty.
     """
-    return _links(xml, with_own).findall(document)
+    return _links(xml, with_own, True).findall(document)
 
 
-def each_tag(document: bytes, *, xml: bool = False, with_own: bool = False) -> Iterator[bytes]:
+def each_glance(document: bytes, *, xml: bool = False, with_own: bool = False) -> Iterator[Glance]:
     """The same one by one, for documents of which no second copy shall be held."""
-    for found in _links(xml, with_own).finditer(document):
+    for found in _links(xml, with_own, True).finditer(document):
+        yield found[1] or b"", found[2] or b""
+
+
+def each_tag(document: bytes, *, xml: bool = False) -> Iterator[bytes]:
+    """The tags that may hold a link, plain anchors too, each with its raw text; some are empty."""
+    for found in _links(xml, False, False).finditer(document):
         yield found[1]
 
 

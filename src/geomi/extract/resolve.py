@@ -12,7 +12,7 @@ import re
 from functools import partial
 from urllib.parse import unquote
 
-from geomi.extract import forms, scripts, tags
+from geomi.extract import forms, html, scripts, tags
 from geomi.extract.charset import charset_of_document, decode, query_in
 from geomi.extract.tags import Decode, Item, Rules
 from geomi.records import Target
@@ -35,39 +35,30 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*+):")
 _WHOLE = re.compile(r"(?:https?:)?+(?:\?|#|\Z)", re.IGNORECASE)
 #: Encodings whose queries are in UTF-8 (Encoding standard, "get an output encoding").
 _QUERY_IN_UTF8 = frozenset({"utf-8", "us-ascii", "replacement", "utf-16le", "utf-16be"})
-_BLANKS = rb"[ \t\n\r\f]"
-
-
-#: The usual attributes as they are usually written, first, because that is twice as fast.
-_USUAL = rb' (?:class|id|name|title|target|accesskey|alt|width|height|border|type)="[^"]*+"'
-_URL = rb"""[^"'<>#&\0-\x20\x7f-\xff]"""
 
 
 def _plain(
     start: bytes, address: bytes, loud: bytes, flags: re.RegexFlag = re.NOFLAG
 ) -> re.Pattern[bytes]:
-    """A tag whose only say is one address of nothing but ASCII, without references but `&amp;`;
-    then its fragment. Other attributes are quoted in whatever way, and none begins like a `loud`
-    one. Read so in a tenth of the time."""
-    value = rb"""(?:="[^"]*+"|='[^']*+'|=[^"'> \t\n\r\f][^> \t\n\r\f]*+)?+(?=[> \t\n\r\f])"""
-    other = _BLANKS + rb"++(?!on|style|data-href|" + loud + rb")[a-z][a-z-]*+" + value
-    quiet = rb"(?:" + _USUAL + rb"(?=[> \t\n\r\f])|" + other + rb")*+"
-    url = rb"(?P<url>" + _URL + rb"++(?:&amp;" + _URL + rb"*+)*+)"
+    """A tag whose only say is one plain address; then its fragment. Read so in a tenth of the
+    time. Anchors in double quotes are glanced at before they come here."""
     return re.compile(
-        start + quiet + _BLANKS + rb"++" + address + rb"""=(?P<quote>["']?+)""" + url
-        + rb"""(?P<fragment>#[^"'<> \t\n\r\f]*+)?+(?P=quote)(?=[> \t\n\r\f])""" + quiet
-        + _BLANKS + rb"*+(?<!=)/?+>\Z",
+        start + html.quiet(loud) + rb"[ \t\n\r\f]++" + address + rb"""=(?P<quote>["']?+)(?P<url>"""
+        + html.PLAIN_ADDRESS + rb""")(?P<fragment>#[^"'<> \t\n\r\f]*+)?+(?P=quote)"""
+        rb"(?=[> \t\n\r\f])" + html.quiet(loud) + rb"[ \t\n\r\f]*+(?<!=)/?+>\Z",
         flags,
     )  # fmt: skip
 
 
-_PLAIN_ANCHOR = _plain(rb"<a", rb"href", rb"rel|href|xlink")
-_PLAIN_IMAGE = _plain(rb"<img", rb"src", rb"src|data|longdesc|poster")
+#: By how a tag begins. In capitals apart: the engine is half as fast where case does not count.
 #: Link elements differ from page to page where they name the next one.
-_PLAIN_LINK = _plain(rb'<link rel="(?P<rel>[a-z]++)"', rb"href", rb"rel|href|image|xlink")
-#: Written in capitals; apart, because the engine is half as fast where case does not count.
-_LOUD_ANCHOR = _plain(rb"<a", rb"href", rb"rel|href|xlink", re.IGNORECASE)
-_LOUD_IMAGE = _plain(rb"<img", rb"src", rb"src|data|longdesc|poster", re.IGNORECASE)
+_PLAIN = {
+    b"<a": _plain(rb"<a", rb"href", html.LOUD_IN_ANCHOR),
+    b"<A": _plain(rb"<a", rb"href", html.LOUD_IN_ANCHOR, re.IGNORECASE),
+    b"<i": _plain(rb"<img", rb"src", rb"src|data|longdesc|poster"),
+    b"<I": _plain(rb"<img", rb"src", rb"src|data|longdesc|poster", re.IGNORECASE),
+    b"<l": _plain(rb'<link rel="(?P<rel>[a-z]++)"', rb"href", rb"rel|href|image|xlink"),
+}
 #: A path from the root or a relative one, without dots to resolve but those it begins with, and
 #: nothing to escape.
 _SIMPLE = re.compile(
@@ -119,19 +110,18 @@ class Library:
         return target
 
 
-class Memo(dict[bytes, tuple[Found, ...]]):
-    """tag -> what it says, filled by asking. Call `start` for each page."""
+class Memo(dict[html.Glance, tuple[Found, ...]]):
+    """glance -> what it says, filled by asking. Call `start` for each page."""
 
     def __init__(self, library: Library, base: str, *, charset: str, is_whole: bool) -> None:
         super().__init__()
         self.page = ""  # canonical URL of the page in hand
         self.has_base = False  # a base element of it was seen
-        self._room = 0  # tags that may still be kept of this page
+        self._room = 0  # answers that may still be kept of this page
         self._library = library
         self._above = _above(directory_of(base))
-        #: The same for what plain tags name, without fragment: titles and fragments differ where
-        #: the link is one.
-        self._plain: dict[str, dict[bytes, tuple[Found, ...]]] = {"a": {}, "e": {}, "h": {}}
+        #: What other plain tags name, by address without fragment and kind.
+        self._plain: dict[html.Glance, tuple[Found, ...]] = {}
         self._base = base
         self.is_whole = is_whole
         self._charset = charset
@@ -144,55 +134,55 @@ class Memo(dict[bytes, tuple[Found, ...]]):
         self.has_base = False
         self._room = _KEPT_TAGS
 
-    def __missing__(self, tag: bytes) -> tuple[Found, ...]:
-        library = self._library
-        # Most tags are anchors: their way is the shortest.
-        plain, kind = _PLAIN_ANCHOR.match(tag), "a"
-        if plain is None:
-            first = tag[1:2]
-            if first == b"i":
-                plain, kind = _PLAIN_IMAGE.match(tag), "e"
-            elif first == b"l":
-                plain = _PLAIN_LINK.match(tag)
-                kind = tags.kind_of_link({plain["rel"].decode("ascii")}) if plain else ""
-            elif first == b"A":
-                plain = _LOUD_ANCHOR.match(tag)
-            elif first == b"I":
-                plain, kind = _LOUD_IMAGE.match(tag), "e"
+    def __missing__(self, glance: html.Glance) -> tuple[Found, ...]:
+        address, tag = glance
+        if address:
+            return self._named("a", address, self, glance)
+        start = tag[:2]
+        pattern = _PLAIN.get(start)
+        plain, kind = pattern.match(tag) if pattern else None, "e"
+        if start in (b"<a", b"<A"):
+            kind = "a"
+        elif plain is not None and start == b"<l":
+            kind = tags.kind_of_link({plain["rel"].decode("ascii")})
         if plain is not None and len(kind) == 1:
             # What a plain tag says, without the fragment; it is kept itself once that comes twice.
-            url = plain["url"]
-            kept = self._plain[kind]
-            found = kept.get(url)
-            if found is None:
-                return self._first(url, kind, kept)
+            address = plain["url"]
+            named = (address, kind.encode())
+            again = self._plain.get(named)
+            if again is None:
+                return self._named(kind, address, self._plain, named)
             if plain["fragment"] or self._room <= 0 or len(tag) > _KEPT_BYTES:
-                return found
+                return again
+            found = again
         else:
-            items = tags.read_tag(tag, self._decode, library.rules)
+            items = tags.read_tag(tag, self._decode, self._library.rules)
             found, is_lasting = self.resolve(items)
             if not is_lasting or self._room <= 0 or len(tag) > _KEPT_BYTES:
                 return found
-        self[tag] = found
+        self[glance] = found
         self._room -= 1
-        library.held += 1
+        self._library.held += 1
         return found
 
-    def _first(
-        self, url: bytes, kind: str, kept: dict[bytes, tuple[Found, ...]]
-    ) -> tuple[Found, ...]:
-        """The answer for the address of a plain tag."""
-        address = url.replace(b"&amp;", b"&") if b"&" in url else url
-        found, is_lasting = self._joined(kind, address) or self.resolve(
-            [(kind, address.decode("ascii"))]
-        )
-        if is_lasting and self._room > 0 and len(url) <= _KEPT_BYTES:
-            kept[url] = found
+    def _named(
+        self, kind: str, address: bytes, kept: dict[html.Glance, tuple[Found, ...]],
+        under: html.Glance,
+    ) -> tuple[Found, ...]:  # fmt: skip
+        """What the address of a plain tag comes to; kept, if that holds for every page here."""
+        url = address.replace(b"&amp;", b"&") if b"&" in address else address
+        found: tuple[Found, ...]
+        if target := self._joined(url):
+            found, is_lasting = ((kind, target),), True
+        else:
+            found, is_lasting = self.resolve([(kind, url.decode("ascii"))])
+        if is_lasting and self._room > 0 and len(address) <= _KEPT_BYTES:
+            kept[under] = found
             self._room -= 1
             self._library.held += 1
         return found
 
-    def _joined(self, kind: str, address: bytes) -> tuple[tuple[Found, ...], bool] | None:
+    def _joined(self, address: bytes) -> Target | None:
         """A path of plain names, put together here: a third of what the parser takes."""
         simple = _SIMPLE.match(address)
         if not simple:
@@ -205,9 +195,7 @@ class Memo(dict[bytes, tuple[Found, ...]]):
         else:
             return None  # a query alone goes to the page itself
         url = above + (path + query).decode("ascii")
-        if len(url) > self._library.max_url:
-            return None
-        return ((kind, self._library.target(url)),), True
+        return self._library.target(url) if len(url) <= self._library.max_url else None
 
     def resolve(self, items: list[Item]) -> tuple[tuple[Found, ...], bool]:
         """What the items come to, and whether that holds for every page of this memo."""
@@ -262,6 +250,9 @@ class Memo(dict[bytes, tuple[Found, ...]]):
     def _link(self, kind: str, text: str, found: list[Found]) -> bool:
         """Appends what one link comes to; False if that depends on the page's whole URL."""
         text = text.strip(_CONTROLS_AND_BLANK)
+        if text.isascii() and (target := self._joined(text.encode("ascii"))):
+            found.append((kind, target))
+            return True
         if len(text) > self._library.max_url * _SLACK:
             if text[:5].lower() != "data:":
                 found.append((BAD, _mark(text)))

@@ -184,7 +184,7 @@ def _frame(said: Element, inside: bytes, rules: Rules) -> Iterator[Item]:
 def _document(text: str, rules: Rules) -> Iterator[Item]:
     """The links of a document in an attribute; they are relative to the page around it."""
     decode = partial(decode_in, charset="utf-8")
-    for tag in html.tags(text.encode("utf-8", "replace")):
+    for tag in html.each_tag(text.encode("utf-8", "replace")):
         if tag:
             yield from (item for item in read_tag(tag, decode, rules) if len(item[0]) == 1)
 

@@ -76,6 +76,8 @@ def _brotli(body: bytes, room: int) -> bytes | None:
     except ImportError:
         return None
     stream = brotli.Decompressor()
+    if not hasattr(stream, "process"):  # brotlipy, an older library of the same name
+        return None
     parts: list[bytes] = []
     try:
         while room > 0:
