@@ -137,6 +137,7 @@ def _stores(folder: Path, sites: list[str], known: int, *, waiting: bool) -> Ite
         path, sites=sites, known=known, waiting=waiting,
         settings={"manners.own": ["*.bench.test"], "dns.hosts": str(hosts)},
     )  # fmt: skip
+    os.sync()  # or the kernel writes half a GB of it while the crawl waits for its own syncs
     _say(f"filled with {known:,} pages in {time.monotonic() - began:.1f} s")
     try:
         yield path
