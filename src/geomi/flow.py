@@ -100,7 +100,7 @@ PARTS = (
     ),
     Part(
         name="archive", role=Role.STAGE, takes=("Capture", "Page"), gives=("Place",),
-        shell=("check", "files", "source"), tables=("files", "orphans"),
+        shell=("check", "files", "sorted", "source"), tables=("files", "orphans"),
         does="Archive: keeps what came over the wire, as WARC 1.1 and CDXJ that any replay tool"
         " reads.",
     ),
@@ -136,9 +136,9 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "collection", "drive", "forked", "gather", "given", "helm", "ledger",
-               "local", "node", "on_ray", "pieces", "reading", "recover", "shell", "simfiles",
-               "transfer", "vault", "verify_archive"),
+        shell=("admit", "cdx_server", "collection", "drive", "forked", "gather", "given", "helm",
+               "index", "ledger", "local", "node", "on_ray", "pieces", "reading", "recover",
+               "replay", "shell", "simfiles", "transfer", "vault", "verify_archive", "wayback"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",
@@ -155,11 +155,13 @@ LIBRARIES = {
     "aiodns": ("fetch.dns",),
     "chardetng_py": ("extract.guess",),
     "duckdb": ("history.parquet",),
+    "gevent": ("cluster.wayback",),
     "isal": ("archive.record", "archive.source", "extract.unpack"),
     "maxminddb": ("seeds.countries",),
     "psycopg": ("store.postgres",),
     "publicsuffixlist": ("url",),
     "pycurl": ("fetch.client",),
+    "pywb": ("cluster.wayback",),
     "ray": ("cluster.on_ray",),
     "rbloom": ("frontier.seen",),
     "sqlite3": ("store.sqlite",),
