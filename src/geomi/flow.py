@@ -100,7 +100,7 @@ PARTS = (
     ),
     Part(
         name="archive", role=Role.STAGE, takes=("Capture", "Page"), gives=("Place",),
-        shell=("check", "files", "sorted", "source"), tables=("files", "orphans"),
+        shell=("check", "files", "package", "sorted", "source"), tables=("files", "orphans"),
         does="Archive: keeps what came over the wire, as WARC 1.1 and CDXJ that any replay tool"
         " reads.",
     ),
@@ -137,7 +137,7 @@ PARTS = (
     Part(
         name="cluster", role=Role.MEETING,
         shell=("admit", "cdx_server", "collection", "drive", "forked", "gather", "given", "helm",
-               "index", "ledger", "local", "node", "on_ray", "pieces", "reading", "recover",
+               "index", "ledger", "local", "node", "on_ray", "pack", "pieces", "reading", "recover",
                "replay", "shell", "simfiles", "transfer", "vault", "verify_archive", "wayback"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"

@@ -107,15 +107,15 @@ def parse_query(text: str) -> Query:
     order = _one_of("sort", found.get("sort") or "default", SORTS)
     if found.get("reverse", "") in ("1", "true"):
         order = "reverse"
-    closest = _timestamp("closest", found.get("closest", ""), pad="0")
+    closest = parse_time("closest", found.get("closest", ""), pad="0")
     if order == "closest" and not closest:
         order = "default"
     elif closest and order == "default":
         order = "closest"
     return Query(
         ranges=ranges_of(found["url"], found.get("matchType", "")),
-        since=_timestamp("from", found.get("from") or found.get("from_ts", ""), pad="0"),
-        until=_timestamp("to", found.get("to", ""), pad="9"),
+        since=parse_time("from", found.get("from") or found.get("from_ts", ""), pad="0"),
+        until=parse_time("to", found.get("to", ""), pad="9"),
         filters=tuple(_filter(one) for one in filters),
         closest=closest,
         order=order,
@@ -172,7 +172,7 @@ def _field(name: str) -> str:
     return name
 
 
-def _timestamp(name: str, text: str, *, pad: str) -> str:
+def parse_time(name: str, text: str, *, pad: str) -> str:
     digits = re.sub(r"[-:TZ ]", "", text)
     if not digits:
         return ""
