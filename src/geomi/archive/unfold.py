@@ -1,5 +1,4 @@
-"""A revisit made into a response again: its own head, the payload of its original. Shell of its
-reader alone: bytes come from records that are open."""
+"""A revisit made into a response again: its own head, the payload of its original."""
 
 from __future__ import annotations
 

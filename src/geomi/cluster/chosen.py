@@ -1,4 +1,4 @@
-"""Records that were chosen, copied into new WARC files with what belongs to them. Shell."""
+"""Records that were chosen, copied into new WARC files with what belongs to them."""
 
 from __future__ import annotations
 

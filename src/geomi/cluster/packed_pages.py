@@ -1,4 +1,4 @@
-"""The pages of a package: HTML documents among its captures, with title and text. Shell."""
+"""The pages of a package: HTML documents among its captures, with title and text."""
 
 from __future__ import annotations
 

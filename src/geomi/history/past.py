@@ -103,6 +103,10 @@ class Past:
         """These columns of all moved visits, in the order of their numbers."""
         return self._ask(columns, "ORDER BY visit")
 
+    def by_page(self, columns: str, where: str, params: Sequence[Any] = ()) -> Iterator[Row]:
+        """These columns of some moved visits, in the order of their pages; `v` is the table."""
+        return self._ask(columns, f"{where} ORDER BY page, visit", params)
+
     def grouped(self, columns: str, by: str, where: str = "") -> Iterator[Row]:
         """Aggregates of all moved visits, one row for each value of `by`."""
         return self._ask(columns, f"{where} GROUP BY {by} ORDER BY {by}")
