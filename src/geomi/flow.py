@@ -137,9 +137,9 @@ PARTS = (
     Part(
         name="cluster", role=Role.MEETING,
         shell=("admit", "cdx_server", "collection", "drive", "forked", "gather", "given", "harvest",
-               "helm",
-               "index", "ledger", "local", "node", "on_ray", "pack", "pieces", "reading", "recover",
-               "replay", "shell", "simfiles", "transfer", "vault", "verify_archive", "wayback"),
+               "helm", "index", "ledger", "local", "node", "on_ray", "pack", "pieces", "reading",
+               "recover", "replay", "shell", "simfiles", "transfer", "vault", "verify_archive",
+               "wayback"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",
