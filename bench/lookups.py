@@ -31,6 +31,7 @@ from geomi.cluster.pack import Order, pack
 from geomi.records import Capture
 from geomi.states import Outcome
 
+WORDS = [f"<b>word{number * 7919 % 10_007}</b>" for number in range(5000)]
 DATE = "2026-11-20T00:00:00.000Z"
 
 
@@ -62,21 +63,21 @@ def look_ups(folder: Path, files: int, lines: int) -> dict[str, Any]:
                          str(folder / f"f{number:05d}.cdxj"))
         for number in range(files)
     }  # fmt: skip
-    began = time.perf_counter()
+    began = time.process_time()
     list(index.lines([(b"a", b"b")]))
-    first = time.perf_counter() - began
+    first = time.process_time() - began
     chance, took = random.Random(1), []
     for _ in range(200):
         number, line = chance.randrange(files), chance.randrange(lines)
         query = parse_query(f"url=http://site{number}-{line % 300}.example/page/{line}")
-        began = time.perf_counter()
+        began = time.process_time()
         assert len(answer(query, index.lines).lines) == 1
-        took.append(time.perf_counter() - began)
+        took.append(time.process_time() - began)
     took.sort()
     return {
         "files": files, "lines": files * lines, "index_mib": round(size / 2**20),
-        "first_ms": round(1000 * first, 1), "median_ms": round(1000 * took[100], 2),
-        "p99_ms": round(1000 * took[197], 2), "peak_mib": round(peak_mib()),
+        "first_cpu_ms": round(1000 * first, 1), "median_cpu_ms": round(1000 * took[100], 2),
+        "p99_cpu_ms": round(1000 * took[197], 2), "peak_mib": round(peak_mib()),
     }  # fmt: skip
 
 
@@ -96,7 +97,8 @@ def packing(folder: Path, mib: int) -> list[dict[str, Any]]:
             at += out.write(warcinfo("b", DATE, record_id=ids.next(), fields={"software": "b"}))
             while at < 128 << 20 and total + at < mib << 20:
                 url = f"http://s{files}.example/{len(rows)}"
-                body = chance.randbytes(6000) + b"<p>text " * 3000
+                words = " ".join(chance.choices(WORDS, k=4000))
+                body = f"<title>Page {len(rows)}</title><p>{words}".encode()
                 capture = Capture(
                     ticket=1, url=url, address="192.0.2.1", started=1.0, ended=2.0,
                     outcome=Outcome.OK, code=200, request=b"GET / HTTP/1.1\r\n\r\n",

@@ -99,3 +99,16 @@ def test_a_name_is_looked_up_among_files_and_never_on_disk(tmp_path: Path) -> No
             file.name + ".open",
         ):
             assert index.file_of(name) is None
+
+
+def test_captures_that_come_one_by_one_stay_in_few_sorted_files(tmp_path: Path) -> None:
+    small = Small(tmp_path / "c")
+    small.robots()
+    small.visit(SEED, body="".join(f"<a href='{n}'>x</a>" for n in range(20)).encode())
+    with indexed(small.place, small.store) as index:
+        for number in range(20):
+            small.visit(f"{SEED}{number}", body=b"x")
+            index.refresh(at_once=True)
+            assert len(index.sources()) <= 8
+            assert len(list(index.lines(ranges_of(f"{SEED}{number}")))) == 1
+        assert len(list(index.lines([ALL]))) == 22

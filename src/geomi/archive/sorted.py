@@ -136,8 +136,12 @@ class Runs:
 
     def paths(self) -> list[str]:
         """All lines as one sorted file; none if there is no line."""
+        return self.parts(most=1)
+
+    def parts(self, *, most: int) -> list[str]:
+        """All lines as sorted files; more than `most` are merged into one."""
         self._spill()
-        if len(self._files) > 1:
+        if len(self._files) > most:
             self._files = [self._merged(self._files)]
         return list(self._files)
 

@@ -26,6 +26,7 @@ from geomi.errors import ResourceError
 from geomi.store import Store
 
 ALL: Range = (b"", b"\xff")
+_PARTS_MOST = 8  # sorted files that the captures of one open file are spread over
 _FRESH_S = 1.0  # the store is asked for news at most so often
 
 
@@ -103,7 +104,7 @@ class Index:
                     growing = self._growing.setdefault(file, _Growing(self._scratch, file))
                     growing.news(self._store, os.path.basename(name))
         for file in [file for file in self._growing if not (file in files and files[file].is_open)]:
-            for path in self._growing.pop(file).runs.paths():
+            for path in self._growing.pop(file).runs.parts(most=_PARTS_MOST):
                 os.unlink(path)
         self._files = files
         self._names = {one.name: file for file, one in files.items()}
@@ -133,10 +134,9 @@ class Index:
 
     def sources(self, *, most: int = 0) -> list[str]:
         """Paths of sorted files that together hold every line; more than `most` become one."""
-        paths = [one.cdxj for one in self.files() if not one.is_open]
+        paths = self._paths()
         for path in paths:
             self._must_be(path)
-        paths += [path for one in self._growing.values() for path in one.runs.paths()]
         if most and len(paths) > most:
             merged = os.path.join(self._scratch, "merged.cdxj")
             with open(merged, "wb") as file:
@@ -144,8 +144,14 @@ class Index:
             return [merged]
         return paths
 
+    def _paths(self) -> list[str]:
+        closed = [one.cdxj for one in self._files.values() if not one.is_open]
+        return closed + [
+            path for one in self._growing.values() for path in one.runs.parts(most=_PARTS_MOST)
+        ]
+
     def _sources(self, start: bytes, end: bytes) -> Iterator[Iterator[bytes]]:
-        for path in self.sources():
+        for path in self._paths():
             first, last = self._bounds(path)
             if first and first < end and last + b"\n" >= start:
                 yield lines_between(path, start, end)
