@@ -25,6 +25,10 @@ def main() -> None:
     )
     print(f"http://[{bind}]:{server.port}" if ":" in bind else f"http://{bind}:{server.port}")
     sys.stdout.flush()
+    # Nobody reads what it says from now on: a pipe that is full would stop it, a file would grow.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
     # In a thread of its own: a file or a terminal as standard input cannot be waited for otherwise.
     while gevent.get_hub().threadpool.apply(os.read, (0, 1)):
         pass
