@@ -99,6 +99,10 @@ class Past:
         """The numbers of the moved visits of a batch."""
         return list(self._ask("visit", "WHERE batch = ?", (batch,)))
 
+    def of_batch_where(self, batch: int, columns: str, where: str) -> list[Row]:
+        """These columns of those of its moved visits for which `where` holds."""
+        return list(self._ask(columns, f"WHERE batch = ? AND {where}", (batch,)))
+
     def by_visit(self, columns: str) -> Iterator[Row]:
         """These columns of all moved visits, in the order of their numbers."""
         return self._ask(columns, "ORDER BY visit")
