@@ -105,17 +105,16 @@ CONSENT = _any(
 LOST = _any(
     r"\b(?:error )?404\b.{0,40}\b(?:not found|error)\b",
     r"\bnot found\b.{0,20}\b404\b",
-    r"\b(?:page|file|document|site|url|resource|item|article|topic|"
-    r"post)\b.{0,80}\b(?:(?:was|is|were|could|can|cannot|can’t|can't|couldn['’]t|"
-    "be) (?:not )?(?:be )?(?:found|exist)|not found|does(?:n['’]t| not) exist|"
-    "no longer (?:exist|available)s?|has (?:been (?:removed|moved|deleted)|moved)|"
-    "not available)",
+    r"\b(?:page|file|document|site|url|resource|item|article|topic|post)s?\b[^.]{0,80}"
+    r"\b(?:(?:was|is|were|could|can) not (?:be )?found|can(?:not|[’']t) (?:be found|find)"
+    r"|couldn[’']t be found|not found|does(?:n[’']t| not) exist|is no longer available"
+    r"|no longer exists|has (?:been (?:removed|moved|deleted)|moved)|is not available)\b",
+    r"\b(?:cannot|can[’']t|could(?: not|n[’']t)) find (?:the|that|this) (?:page|file|document)",
     r"\bno such (?:page|file|document|topic|article)\b",
     r"\bnothing (?:was )?found (?:here|at this)",
     r"\btopic does not exist\b",
     "(?:페이지|문서|게시물|게시글|자료|파일|글|주소)(?:를|을|가|이|는|은)? ?(?:.{0,20})?"
-    "(?:찾을 ?수 ?(?:없|가 ?없)|"
-    "존재하지 ?않|없습니다|삭제되었|삭제된|이동되었)",
+    "(?:찾을 ?수 ?(?:없|가 ?없)|존재하지 ?않|없습니다|삭제되었|삭제된|이동되었)",
     "존재하지 ?않는 ?(?:페이지|게시|문서|자료|글|주소)",
     "삭제되었거나",
 )

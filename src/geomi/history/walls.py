@@ -38,6 +38,10 @@ class Rule(Struct, frozen=True, kw_only=True):
     holds: Callable[[Look], bool]
 
 
+#: Of a login: a name, a password, a search of the site, one more.
+_LOGIN_FIELDS = 4
+
+
 def _top(look: Look) -> str:
     """What a page says first of all."""
     return f"{look.title} {look.heading}"
@@ -63,12 +67,15 @@ def _is_real_name(look: Look) -> bool:
 
 
 def _is_login_form(look: Look) -> bool:
-    """One password is asked for, and hardly anything is said. With two it is a registration."""
-    return (
-        look.passwords == 1
-        and look.words <= 100
-        and wall_words.LOGIN.search(_all(look) + " " + " ".join(look.fields)) is not None
-    )
+    """One password is asked for, and hardly anything is said. With two it is a registration.
+
+    Where next to nothing is said, the form says it in any language.
+    """
+    if look.passwords != 1 or look.words > 100:
+        return False
+    if look.words <= 60 and len(look.fields) <= _LOGIN_FIELDS:
+        return True
+    return wall_words.LOGIN.search(f"{_all(look)} {' '.join(look.fields)}") is not None
 
 
 def _is_login_title(look: Look) -> bool:
