@@ -89,6 +89,16 @@ class Past:
         some = [part for part in self.parts if part.first_page <= page <= part.last_page]
         return list(self._ask(STORY, "WHERE page = ? ORDER BY visit", (page,), parts=some))
 
+    def has_place(self, page: int, file: int, offset: int) -> bool:
+        """True if a moved visit of the page has its record there."""
+        some = [
+            part for part in self.parts
+            if part.first_page <= page <= part.last_page
+            and part.first_file <= file <= part.last_file
+        ]  # fmt: skip
+        which = 'WHERE page = ? AND file = ? AND "offset" = ? AND revisit = 0'
+        return any(self._ask("visit", which, (page, file, offset), parts=some))
+
     def of_file(self, columns: str, file: int) -> list[Row]:
         """These columns of the visits whose records lie in a WARC file, by offset."""
         some = [part for part in self.parts if part.first_file <= file <= part.last_file]
