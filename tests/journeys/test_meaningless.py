@@ -50,16 +50,16 @@ def hidden_pages(place: Path) -> set[str]:
 
 
 def judged(world: World, rows: Iterable[Mapping[str, Any]], marked: set[str]) -> dict[str, int]:
-    """Of what came as a whole HTML page: marked and meant, marked in vain, missed."""
-    counts = {"right": 0, "vain": 0, "missed": 0}
+    """Of what came as a whole HTML page: marked and meant, marked in vain, missed, content."""
+    counts = {"right": 0, "vain": 0, "missed": 0, "content": 0}
     for row in rows:
         if row["outcome"] != "OK" or row["mime"] != "text/html" or "geomi-probe" in row["url"]:
             continue
         is_wall = world.meaning(row["url"]) in WALLS
         if row["url"] in marked:
             counts["right" if is_wall else "vain"] += 1
-        elif is_wall:
-            counts["missed"] += 1
+        else:
+            counts["missed" if is_wall else "content"] += 1
     return counts
 
 

@@ -13,8 +13,8 @@ from geomi.url import url_hash
 #: URLs looked at of one text. Fewer than this is what most sites' walls have under one text.
 MOST_URLS = 50
 #: Texts of one site that are compared; the most frequent come first, so what is left out stands
-#: under one URL each. 30 MiB.
-MOST_CONTENTS = 50_000
+#: under one URL each. 3 KB each.
+MOST_CONTENTS = 20_000
 
 #: Support counts only what was not filtered: void pages are left out.
 _PAGES = (
