@@ -13,6 +13,7 @@ from geomi.cluster import meaningless_orders as orders
 from geomi.cluster import scanning
 from geomi.cluster.mover import Mover
 from geomi.cluster.scanning import Scanner
+from geomi.cluster.story import story
 from geomi.cluster.verify import verify
 from geomi.history import meaningless_tables as tables
 from geomi.history.meaningless import State
@@ -88,6 +89,13 @@ def test_walls_are_marked_and_content_and_front_page_are_spared(
     assert (counts["payloads"], counts["marked"], counts["hidden"]) == (7, 3, 3)
     assert scan(small)["payloads"] == 0
     assert problems(small) == []
+    told = story(
+        small.store, SEED + NAMES[1], settings=small.settings, where=small.place.archive_path,
+        now=small.now,
+    )  # fmt: skip
+    assert [event.facts["reason"] for event in told.events if event.what == "hidden"] == [
+        "rule:login"
+    ]
 
 
 def test_a_scan_that_was_stopped_goes_on_and_reads_nothing_twice(

@@ -54,7 +54,7 @@ class Copies:
         if not alias_tables.is_free(store, site_id):
             return 0
         tables.settled(store, page)
-        hidden = tables.hidden_of(store, page)
+        hidden = {row[0] for row in tables.hidden_of(store, page)}
         visits = [
             one for one in [*Past.of(store, self._where).of_page(page),
                             *history.of_page(store, page)]

@@ -372,5 +372,8 @@ def settled(store: Store, page: int) -> None:
     store.run("DELETE FROM unsettled WHERE page = ?", (page,))
 
 
-def hidden_of(store: Store, page: int) -> set[int]:
-    return {row[0] for row in store.all("SELECT visit FROM hidden WHERE page = ?", (page,))}
+def hidden_of(store: Store, page: int) -> list[tuple[int, str, str, float]]:
+    """(visit, digest, reason, since) of a page's hidden captures."""
+    return store.all(
+        "SELECT visit, digest, reason, at FROM hidden WHERE page = ? ORDER BY visit", (page,)
+    )
