@@ -15,6 +15,7 @@ import geomi
 from geomi import flow
 from geomi.flow import PARTS, Role
 from geomi.frontier import alias_schema
+from geomi.history import meaningless_tables
 from geomi.store import Both
 
 ROOT = Path(geomi.__file__).parent
@@ -196,7 +197,11 @@ def test_the_map_names_the_tables_that_each_part_keeps() -> None:
         schema: tuple[str | Both, ...] = ()
         if f"{part.name}.tables" in modules():
             tables = importlib.import_module(f"geomi.{part.name}.tables")
-            later = {"cluster": (getattr(tables, "HELM", ""),), "frontier": alias_schema.ALIASES}
+            later = {
+                "cluster": (getattr(tables, "HELM", ""),),
+                "frontier": alias_schema.ALIASES,
+                "history": meaningless_tables.SCHEMA,
+            }
             schema = (
                 *tables.SCHEMA_1,
                 *getattr(tables, "SCHEMA_2", ()),

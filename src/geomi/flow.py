@@ -106,7 +106,8 @@ PARTS = (
     ),
     Part(
         name="history", role=Role.STAGE, gives=("visits",), shell=("parquet",),
-        tables=("visits", "batches", "log", "past"),
+        tables=("visits", "batches", "log", "past", "meaningless", "features", "hidden",
+                "unsettled", "probes"),
         does="History: every visit is one line, and committed batches are numbered.",
     ),
     Part(
@@ -114,6 +115,10 @@ PARTS = (
         shell=("__main__", "dns", "running", "server"),
         does="The small world: a seeded synthetic web, without sockets or served on loopback with"
         " its own DNS.",
+    ),
+    Part(
+        name="sieve", role=Role.SETTINGS,
+        does="The settings of [archive] about pages that mean nothing.",
     ),
     Part(
         name="settings", role=Role.SETTINGS,
@@ -136,10 +141,10 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "cdx_server", "collection", "drive", "forked", "gather", "given", "harvest",
-               "helm", "index", "ledger", "local", "node", "on_ray", "pack", "pieces", "reading",
-               "recover", "replay", "shell", "simfiles", "transfer", "vault", "verify_archive",
-               "wayback"),
+        shell=("admit", "cdx_server", "collection", "drive", "forked", "gather", "given",
+               "harvest", "helm", "index", "ledger", "local", "node", "on_ray", "pack", "pieces",
+               "reading", "recover", "replay", "scanning", "shell", "simfiles", "transfer",
+               "vault", "verify_archive", "wayback"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",
@@ -167,7 +172,7 @@ LIBRARIES = {
     "rbloom": ("frontier.seen",),
     "sqlite3": ("store.sqlite",),
     "uvloop": ("cluster.shell", "world.__main__"),
-    "xxhash": ("url", "world.chance"),
+    "xxhash": ("history.likeness", "url", "world.chance"),
 }
 
 #: The river: what moves from part to part while pages are collected. (from, to, what)

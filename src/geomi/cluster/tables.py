@@ -7,6 +7,7 @@ from typing import Any
 from geomi.archive import tables as archive
 from geomi.frontier import alias_schema, counters
 from geomi.frontier import tables as frontier
+from geomi.history import meaningless_tables as meaningless
 from geomi.history import tables as history
 from geomi.seeds import tables as seeds
 from geomi.store import Both, Store
@@ -64,6 +65,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     frontier.SCHEMA_4,
     alias_schema.CHECKED,
     archive.SCHEMA_2,
+    meaningless.SCHEMA,
 )
 
 
