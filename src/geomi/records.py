@@ -18,6 +18,7 @@ class Reason(IntFlag):
     NOTICE = 8
     AGAIN = 16
     ALIAS = 32  # two names are compared
+    IMPORT = 128  # somebody else visited it: taken in from another archive
 
 
 #: Reasons for which a page is visited although it was seen before.

@@ -64,6 +64,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     frontier.SCHEMA_4,
     alias_schema.CHECKED,
     archive.SCHEMA_2,
+    archive.IMPORTS,
 )
 
 
