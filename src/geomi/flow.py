@@ -100,7 +100,9 @@ PARTS = (
     ),
     Part(
         name="archive", role=Role.STAGE, takes=("Capture", "Page"), gives=("Place",),
-        shell=("check", "files", "package", "sorted", "source"), tables=("files", "orphans"),
+        shell=("check", "files", "given", "package", "salvage", "sorted", "sorting", "source",
+               "unpacked"),
+        tables=("files", "orphans", "imports"),
         does="Archive: keeps what came over the wire, as WARC 1.1 and CDXJ that any replay tool"
         " reads.",
     ),
@@ -141,10 +143,10 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "cdx_server", "collection", "drive", "forked", "gather", "given",
-               "harvest", "helm", "index", "ledger", "local", "node", "on_ray", "pack", "pieces",
-               "reading", "recover", "replay", "scanning", "shell", "simfiles", "transfer",
-               "vault", "verify_archive", "wayback"),
+        shell=("admit", "cdx_server", "checked", "collection", "drive", "forked", "gather",
+               "given", "harvest", "helm", "imports", "index", "ledger", "local", "node",
+               "on_ray", "pack", "pieces", "reading", "recover", "replay", "scanning", "shell",
+               "simfiles", "transfer", "vault", "verify_archive", "wayback"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",

@@ -66,6 +66,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     alias_schema.CHECKED,
     archive.SCHEMA_2,
     meaningless.SCHEMA,
+    archive.IMPORTS,
 )
 
 
