@@ -15,6 +15,7 @@ SITE = Meta(extra={"site": True})
 
 Seconds = Annotated[float, Meta(ge=0)]
 Limit = Annotated[float, Meta(gt=0)]  # seconds after which something is given up
+Lease = Annotated[float, Meta(ge=2, le=3600)]  # much shorter ones would cost renewals
 Count = Annotated[int, Meta(ge=1)]
 Natural = Annotated[int, Meta(ge=0)]
 Bytes = Annotated[int, Meta(ge=1)]
@@ -361,6 +362,7 @@ class Cluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     address: Annotated[
         str, "Address of the Ray cluster, `host:port`; `auto`: the one of this machine"
     ] = "auto"
+    lease_s: Annotated[Lease, "So long a site is an agent's unless renewed, each quarter"] = 60.0
 
 
 #: Tables of geomi.toml, in the order of the reference. `store` stands above them.

@@ -15,6 +15,7 @@ from geomi import config
 from geomi.cluster import leases, parts, tables
 from geomi.cluster.commands import Claim, Release, Share
 from geomi.cluster.context import Plan
+from geomi.cluster.coordinator import Coordinator
 from geomi.cluster.plan import plan_of
 from geomi.cluster.tables import MIGRATIONS
 from geomi.frontier.slots import ALWAYS, Slot
@@ -164,3 +165,33 @@ def test_agents_that_claim_and_share_at_once_never_have_the_same_time(
         )
         == []
     )
+
+
+def test_an_address_rests_from_a_holder_who_vanished_where_its_gap_is_long(store: Store) -> None:
+    """It may have asked there until the quiet part of its lease, which is shorter than the gap."""
+    one = replace(plan(store, "a"), gap_s=30.0, slots=1)
+    two = replace(plan(store, "b"), gap_s=30.0, slots=1)
+    assert claim(store, one)[0] == ""
+    ended = NOW + one.lease_s
+    rest = ended + 30.0 - one.quiet_s
+    got = parts.claim(store, two, Claim(0, (A,), "", A, True), now=ended)
+    assert (got.other, got.rests) == ("", ((A, rest),))
+    three = replace(plan(store, "c"), gap_s=30.0, slots=1)
+    later = parts.claim(store, three, Claim(0, (A,), "", A, True), now=rest + two.lease_s + 20.0)
+    assert (later.other, later.rests) == ("", ())
+
+
+def test_the_coordinator_keeps_the_rest_of_a_holder_who_vanished(store: Store) -> None:
+    settings = config.load(Path("no-such-directory/geomi.toml"), ["manners.address_rest_s=30"])
+    one = replace(plan(store, "a"), gap_s=30.0, slots=1)
+    assert claim(store, one)[0] == ""
+    store.run(
+        "INSERT INTO sites (site_id, site, domain, added, holder, lease_until)"
+        " VALUES (1, 's', 's', 0, ?, ?)",
+        (one.holder, NOW + 60.0),
+    )
+    coordinator = Coordinator(store, settings)
+    coordinator.step(run=1, now=NOW + 60.0, at_once=True)
+    two = replace(plan(store, "b"), gap_s=30.0, slots=1)
+    got = parts.claim(store, two, Claim(0, (A,), "", A, True), now=NOW + 61.0)
+    assert got.rests == ((A, NOW + 60.0 + 30.0 - one.quiet_s),)

@@ -29,6 +29,7 @@ from geomi.cluster.levels import Levels
 from geomi.cluster.names import Names
 from geomi.cluster.pageids import PageIds
 from geomi.cluster.quota import Quota
+from geomi.cluster.sending import Sending
 from geomi.cluster.settle import Extract, Settler
 from geomi.cluster.starts import Starts
 from geomi.cluster.wishes import SITEMAP, Wishes
@@ -60,7 +61,7 @@ class Agent:
         self.heard = gaps.heard  # how wrong `now` may be
         quota = self._quota = Quota(is_limited=plan.has_quota, out=out)
         page_ids = self._page_ids = PageIds(first_page_id, out=out)
-        flights = self._flights = Flights(gaps=gaps, quota=quota, out=out)
+        flights = self._flights = Flights(gaps=gaps, quota=quota, quiet_s=plan.quiet_s, out=out)
         filling = self._filling = Filling(plan, writer=writer, out=out)
         wishes = self._wishes = Wishes(
             plan, filling=filling, sites=held.sites, next_page=page_ids.take
@@ -76,6 +77,8 @@ class Agent:
             held=held, flights=flights, filling=filling, levels=levels, claims=claims,
             gaps=gaps, freed=self._freed, out=out,
         )  # fmt: skip
+        late = Sending(held=held, flights=flights, filling=filling, farewells=farewells)
+        self.may_send, self.sent, self.held_back = flights.may_send, flights.sent, late.held_back
         failures = self._failures = Failures(
             plan, held=held, filling=filling, settler=settler, farewells=farewells, gaps=gaps,
             quota=quota,
@@ -291,7 +294,7 @@ class Agent:
         now: float,
     ) -> None:  # fmt: skip
         ctx = flight.ctx
-        self._flights.landed(capture.ticket)
+        self._flights.landed(capture.ticket, started=capture.started, now=now)
         size = len(capture.head) + (capture.spool.size if capture.spool else len(capture.body))
         flight.host.ended(now, capture.ended - capture.started, size_bytes=size)
         if name := tls_counter(capture):

@@ -26,6 +26,8 @@ from geomi.hours import Hours
 from geomi.records import Lease
 from geomi.states import Outcome
 
+QUIET_SHARE = 0.2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteRules:
@@ -102,6 +104,16 @@ class Plan:
     @property
     def holder(self) -> str:
         return f"{self.agent}/{self.incarnation}"
+
+    @property
+    def quiet_s(self) -> float:
+        """Nothing starts, and nothing is sent, in this last part of a lease."""
+        return self.lease_s * QUIET_SHARE
+
+    @property
+    def mourning_s(self) -> float:
+        """So long after the end of a claim its address rests from a holder who vanished."""
+        return max(0.0, self.gap_s - self.quiet_s)
 
 
 class Server:
@@ -221,3 +233,7 @@ class Flight:
     site: str  # the server asked, for the history
     authority: str = ""  # whose robots.txt
     hops: int = 0
+    keys: tuple[str, ...] = ()  # where it keeps a gap to others, and which
+    gap_s: float = 0.0
+    is_sending: bool = False  # the request is being written, or was
+    sent_at: float | None = None  # it was, by then

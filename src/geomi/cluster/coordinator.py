@@ -14,9 +14,9 @@ from geomi import url as urls
 from geomi.cluster import tables as cluster_tables
 from geomi.cluster.admitted import Latecomers, move_outside
 from geomi.cluster.aliases import Aliases
-from geomi.cluster.context import SiteRules
+from geomi.cluster.context import QUIET_SHARE, SiteRules
 from geomi.cluster.pace import Pace
-from geomi.cluster.plan import admission
+from geomi.cluster.plan import admission, longest_gap_s
 from geomi.cluster.post import Post, rules_with_prefixes
 from geomi.cluster.sharing import Sharing
 from geomi.cluster.standing import Standing, is_idle, standing
@@ -60,6 +60,9 @@ class Coordinator:
         self._leases = Pace(_LEASES_S)
         self._meant = Pace(_MEANT_S)
         self._sweep = Pace(_SWEEP_S)
+        self._mourning_s = max(
+            0.0, longest_gap_s(settings) - settings.cluster.lease_s * QUIET_SHARE
+        )
         self._aliases = Aliases(store, settings)
 
     # -- beginning a run ---------------------------------------------------------------------------
@@ -308,7 +311,7 @@ class Coordinator:
             return 0
         with self._store.transaction():
             done = self._store.run(_EXPIRE.of(self._store), (now,))
-            self._store.run("DELETE FROM addresses WHERE until <= ?", (now,))
+            self._store.run("DELETE FROM addresses WHERE until <= ?", (now - self._mourning_s,))
         self._leases.come_again(now)  # what somebody wrote this moment was passed over
         return done
 

@@ -122,15 +122,17 @@ def _take(
     """The slot is ours from now on. Returns until when parts of it rest from their last holder."""
     rests = []
     for row in rows:
-        is_over = row.until <= now
-        is_resting = not is_over and not row.holder and row.slot.meets(slot)
-        if row.holder == plan.holder or not (is_over or is_resting):
+        if row.holder == plan.holder or (row.holder and row.until > now):
+            continue
+        until = row.until + (plan.mourning_s if row.holder else 0.0)
+        is_resting = until > now and row.slot.meets(slot)
+        if until > now and not is_resting:
             continue
         store.run("DELETE FROM addresses WHERE address = ? AND slot = ?", (key, row.slot.slot))
         if is_resting:
-            rests.append(row.until)
+            rests.append(until)
             for left in without(row.slot, slot):
-                store.run(_PUT, (key, left.slot, left.of, row.part_s, "", row.until))
+                store.run(_PUT, (key, left.slot, left.of, row.part_s, "", until))
     store.run(
         _PUT, (key, slot.slot, slot.of, length_s(plan.gap_s), plan.holder, now + plan.lease_s)
     )
@@ -149,7 +151,7 @@ def share(store: Store, plan: Plan, wanted: Share, *, now: float) -> Slot:
         part_s = length_s(plan.gap_s)
         store.run(
             "DELETE FROM addresses WHERE address = ? AND (holder = ? OR until <= ?)",
-            (wanted.key, plan.holder, now),
+            (wanted.key, plan.holder, now - plan.mourning_s),
         )
         store.run(_PUT, (wanted.key, wanted.keep.slot, wanted.keep.of, part_s, plan.holder,
                          now + plan.lease_s))  # fmt: skip
@@ -172,12 +174,16 @@ def widen(store: Store, plan: Plan, *, now: float) -> list[tuple[str, Slot]]:
             mine = next((row.slot for row in rows if row.holder == plan.holder), None)
             if mine is None:
                 continue
-            others = [r.slot for r in rows if r.holder != plan.holder and r.until > now]
+            others = [
+                r.slot
+                for r in rows
+                if r.holder != plan.holder and r.until + (plan.mourning_s if r.holder else 0) > now
+            ]
             wide = widened(mine, others)
             if wide != mine:
                 store.run(
                     "DELETE FROM addresses WHERE address = ? AND (holder = ? OR until <= ?)",
-                    (key, plan.holder, now),
+                    (key, plan.holder, now - plan.mourning_s),
                 )
                 store.run(_PUT, (key, wide.slot, wide.of, length_s(plan.gap_s), plan.holder,
                                  now + plan.lease_s))  # fmt: skip

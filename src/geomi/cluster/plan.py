@@ -171,6 +171,7 @@ def plan_of(
         or any(table.get("crawl.scope") == "prefix" for table in settings.site.values()),
         has_depth_limit=settings.crawl.max_depth is not None,
         patience_s=settings.crawl.patience,
+        lease_s=settings.cluster.lease_s,
         gap_s=longest_gap_s(settings),
         slots=settings.manners.address_slots if longest_gap_s(settings) else 1,
     )

@@ -42,6 +42,7 @@ from geomi.errors import ConflictError, OperatorError, ResourceError
 from geomi.fetch.client import Client
 from geomi.fetch.dns import Resolver
 from geomi.fetch.guard import Guard
+from geomi.fetch.leave import Leave
 from geomi.fetch.request import Fetch
 from geomi.frontier import counters
 from geomi.store import SQLITE, Store
@@ -176,6 +177,13 @@ class Shell:
             connections=plan.connections,
             ca_file=settings.fetch.ca_file,
             clock=self._now,
+            leave=Leave(
+                may_send=lambda ticket: self._agent.may_send(ticket, now=self._now()),
+                sent=lambda ticket: self._agent.sent(ticket, now=self._now()),
+                held_back=lambda ticket: self._step(
+                    lambda: self._agent.held_back(ticket, now=self._now())
+                ),
+            ),
         )
         async with resolver as self._resolver:
             with client as self._client:

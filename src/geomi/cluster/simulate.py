@@ -10,7 +10,7 @@ import contextlib
 import heapq
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,15 +26,16 @@ from geomi.cluster.ledger import Ledger
 from geomi.cluster.mover import Mover
 from geomi.cluster.pageids import ID_RANGE
 from geomi.cluster.plan import extractor_of, longest_gap_s, plan_of
+from geomi.cluster.simagent import SimAgent
 from geomi.cluster.simfiles import SimFiles
 from geomi.cluster.simstore import COMMIT, SimStore
-from geomi.cluster.simweb import Seen, Web
+from geomi.cluster.simweb import Seen, Web, captured, seen
 from geomi.config import Settings
 from geomi.errors import ResourceError
 from geomi.fetch.guard import Guard
-from geomi.fetch.request import Fetch, opening
+from geomi.fetch.request import Fetch
 from geomi.frontier import counters
-from geomi.records import Answer, Capture
+from geomi.records import Answer
 from geomi.seeds.lists import Seed
 from geomi.states import Outcome
 from geomi.store import SqliteStore, Store
@@ -46,24 +47,6 @@ _STEP_S = 0.25  # between rounds of the coordinator
 
 class SimCrash(BaseException):
     """The process, or the machine, ends here and now. No handler may catch it."""
-
-
-@dataclass(slots=True)
-class SimAgent:
-    """One agent process of the simulation."""
-
-    name: str
-    incarnation: int
-    machine: Agent
-    ledger: Ledger
-    errands: Errands
-    store_free: float = 0.0
-    wake_at: float = float("inf")
-    is_dead: bool = False
-    is_closing: bool = False
-    is_done: bool = False
-    aborted: set[int] = field(default_factory=set)
-    stopped_until: float = 0.0  # SIGSTOP: nothing of it runs before
 
 
 class Simulation:
@@ -92,6 +75,8 @@ class Simulation:
         self.ticks = self.run = self.crashes = 0
         self.crash_at: int | None = None  # the tick at which the next crash comes
         self.crash_what = ""
+        self.late_s: Callable[[], float] = lambda: 0.0  # from the start of a request to its writing
+        self.asks = True  # whether it may still be written; False to see what comes of that
         self.mishap: Callable[[], None] | None = None  # what happens in the place of that crash
         # How far somebody has set the date since the crawl set out, and before: nothing else of the
         # simulated world knows of it.
@@ -252,7 +237,8 @@ class Simulation:
         if agent.is_dead or agent.is_done:
             return
         if agent.stopped_until > self.now:
-            self._at(agent.stopped_until, partial(self._event, agent, event))
+            # Sockets that are ready come first, then what waited for its time.
+            self._at(agent.stopped_until + 1e-6, partial(self._event, agent, event))
             return
         event()
         while commands := agent.machine.take():
@@ -323,20 +309,32 @@ class Simulation:
                 self._store_job(agent, *agent.errands.of(command))
 
     def _fetch(self, agent: SimAgent, fetch: Fetch) -> None:
+        late_s = self.late_s()
+        if late_s > 0.0:
+            self._at(self.now + late_s, partial(self._send, agent, fetch, self.now))
+        else:
+            self._send(agent, fetch, self.now)
+
+    def _send(self, agent: SimAgent, fetch: Fetch, started: float) -> None:
+        """Connected: the request is written, if it still may be."""
+        if agent.is_dead or agent.is_done:
+            return
+        if agent.stopped_until > self.now:
+            self._at(agent.stopped_until, partial(self._send, agent, fetch, started))
+            return
+        if fetch.ticket in agent.aborted:
+            agent.aborted.discard(fetch.ticket)
+            return
+        if self.asks and not agent.machine.may_send(fetch.ticket, now=self.now):
+            self._event(agent, lambda: agent.machine.held_back(fetch.ticket, now=self.now))
+            return
+        agent.machine.sent(fetch.ticket, now=self.now)
         true = self.now - self.dated_s
         reply = self.web.ask(fetch, at=true - self.began)
-        start, end = self.now, self.now + reply.seconds
         if reply.outcome not in (Outcome.C_ERR, Outcome.C_TIM):
-            host = fetch.host if fetch.port in (80, 443) else f"{fetch.host}:{fetch.port}"
-            self.log.append(
-                Seen(true, true + reply.seconds, fetch.address, host, fetch.url, agent.name)
-            )
-        capture = Capture(
-            ticket=fetch.ticket, url=fetch.url, address=fetch.address, started=start, ended=end,
-            outcome=reply.outcome, code=reply.code, request=opening(fetch) + b"\r\n",
-            head=reply.head, body=reply.body, truncated=reply.truncated,
-            detail=reply.detail,
-        )  # fmt: skip
+            self.log.append(seen(fetch, agent.name, start=true, end=true + reply.seconds))
+        end = self.now + reply.seconds
+        capture = captured(fetch, reply, started=started, ended=end)
 
         def came() -> None:
             if fetch.ticket in agent.aborted:

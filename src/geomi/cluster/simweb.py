@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from geomi.fetch import access as special
-from geomi.fetch.request import Fetch, bracketed
+from geomi.fetch.request import Fetch, bracketed, opening
+from geomi.records import Capture
 from geomi.states import Outcome
 from geomi.world import World
 from geomi.world.model import FLAKY, Answer
@@ -47,6 +48,20 @@ class Seen:
     host: str
     url: str
     agent: str
+
+
+def seen(fetch: Fetch, agent: str, *, start: float, end: float) -> Seen:
+    host = fetch.host if fetch.port in (80, 443) else f"{fetch.host}:{fetch.port}"
+    return Seen(start, end, fetch.address, host, fetch.url, agent)
+
+
+def captured(fetch: Fetch, reply: Reply, *, started: float, ended: float) -> Capture:
+    """What a client would make of the answer."""
+    return Capture(
+        ticket=fetch.ticket, url=fetch.url, address=fetch.address, started=started, ended=ended,
+        outcome=reply.outcome, code=reply.code, request=opening(fetch) + b"\r\n",
+        head=reply.head, body=reply.body, truncated=reply.truncated, detail=reply.detail,
+    )  # fmt: skip
 
 
 class WorldWeb:

@@ -18,7 +18,6 @@ from geomi.frontier.politeness import Gaps
 from geomi.frontier.tables import Known
 from geomi.states import Outcome
 
-_QUIET_SHARE = 0.2  # nothing starts in this last part of a lease
 _DENIES_A_TURN = 200  # robots.txt may refuse so many pages before others get a turn
 _SITE_RELEASE_S = 5.0  # a site whose next page is due later than this goes back
 
@@ -72,7 +71,7 @@ class Starts:
             if ctx.is_loaded and not ctx.is_resolving:
                 held.schedule(ctx, now + 0.05)
             return
-        if now > ctx.until - self._plan.lease_s * _QUIET_SHARE:
+        if now > ctx.until - self._plan.quiet_s:
             held.schedule(ctx, now + self._plan.lease_s * 0.02)
             return
         queue = ctx.queue

@@ -19,6 +19,7 @@ from geomi.errors import OperatorError
 from geomi.fetch import access as special
 from geomi.fetch.access import Access
 from geomi.fetch.alarm import Alarm
+from geomi.fetch.leave import Leave
 from geomi.fetch.limits import Limits
 from geomi.fetch.raw import Raw
 from geomi.fetch.reply import Reply, Room
@@ -50,7 +51,7 @@ def ca_bundle() -> str:
 
 
 class Client:
-    """Fetches. `done` gets one Capture for every started ticket that is not aborted."""
+    """Fetches. `done` gets one Capture for every ticket that is neither aborted nor held back."""
 
     def __init__(
         self,
@@ -64,11 +65,13 @@ class Client:
         connections: int = 256,
         ca_file: str = "",
         clock: Callable[[], float] = time.time,
+        leave: Leave | None = None,
     ) -> None:
         self._loop = loop
         self._limits = limits
         self._done = done
         self._clock = clock
+        self._leave = leave or Leave()
         self._connections = connections
         self._ca_file = ca_file or ca_bundle()
         if ca_file and not Path(ca_file).is_file():
@@ -142,7 +145,7 @@ class Client:
             slot.curl.setopt(pycurl.FRESH_CONNECT, 1)
         slot.fetch = fetch
         slot.reply.most = fetch.limit_bytes
-        slot.asked = slot.again = slot.overdue = slot.is_odd = False
+        slot.asked = slot.again = slot.overdue = slot.is_odd = slot.is_held_back = False
         slot.refused = ""
         slot.started = self._clock()
         slot.since = slot.seen = self._loop.time()
@@ -212,7 +215,7 @@ class Client:
 
     def _new_slot(self, access: Access | None) -> Slot:
         curl = pycurl.Curl()
-        slot = Slot(curl, Reply(self._room), self._sockets)
+        slot = Slot(curl, Reply(self._room), self._sockets, self._leave.take)
         self._prepare(slot, access)
         self._slots[curl] = slot
         return slot
@@ -230,6 +233,7 @@ class Client:
         self._alarm.is_heard = True
         try:
             while not self._closed:
+                self._leave.tell()
                 left, fine, failed = multi.info_read()
                 # `done` may abort, and start anew with the same handle: look at the fetch as well.
                 ended = [(slot, slot.fetch, 0, "") for slot in map(slots.__getitem__, fine)]
@@ -293,6 +297,12 @@ class Client:
         fetch = slot.fetch
         if fetch is None:
             return
+        if slot.is_held_back:
+            self._release(slot)
+            slot.reply.begin()
+            self._next()
+            self._leave.held_back(fetch.ticket)
+            return
         certificate = slot.curl.getinfo(pycurl.SSL_VERIFYRESULT) if error else 0
         capture = slot.capture(fetch, error, said, certificate=certificate, now=self._clock())
         if slot.is_odd:
@@ -319,9 +329,15 @@ class Client:
         fetch, raw = slot.fetch, slot.raw
         assert fetch is not None and raw is not None
         request = opening(fetch) + block([*self._lines(fetch), b"Connection: close"])
+        if not self._leave.take(fetch.ticket):
+            slot.is_held_back = True
+            self._settle(slot, Failure.SEND, "")
+            return
         slot.asked = True
         try:
-            if slot.curl.send(request) != len(request):
+            written = slot.curl.send(request)
+            self._leave.tell()
+            if written != len(request):
                 raise BlockingIOError
         except (BlockingIOError, pycurl.error):
             self._settle(slot, Failure.SEND, "the request could not be sent")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 from typing import Any
 
 from geomi.fetch.access import Access, proxy_address
@@ -44,12 +45,16 @@ class Slot:
 
     __slots__ = (
         "access", "again", "asked", "curl", "custom", "fetch", "held_back_s", "host_line",
-        "is_fresh", "is_odd", "key", "overdue", "peek", "peeks", "peer", "port", "progress", "raw",
-        "refused", "reply", "request", "seen", "since", "sockets", "started",
+        "is_fresh", "is_held_back", "is_odd", "key", "may_send", "overdue", "peek", "peeks", "peer",
+        "port", "progress", "raw", "refused", "reply", "request", "seen", "since", "sockets",
+        "started",
     )  # fmt: skip
 
-    def __init__(self, curl: Any, reply: Reply, sockets: Sockets) -> None:
+    def __init__(
+        self, curl: Any, reply: Reply, sockets: Sockets, may_send: Callable[[int], bool]
+    ) -> None:  # fmt: skip
         self.curl = curl
+        self.may_send = may_send
         self.sockets = sockets
         self.reply = reply
         self.key: Key | None = None  # what URL and CONNECT_TO are set to
@@ -69,6 +74,7 @@ class Slot:
         self.refused = ""
         self.overdue = False  # total_s is over
         self.is_odd = False  # libcurl dropped bytes that are to be had by asking again
+        self.is_held_back = False  # it was connected too late to be sent
         self.is_fresh = False  # no resting connection is taken
         self.started = 0.0  # UTC
         self.since = 0.0  # loop time
@@ -200,6 +206,13 @@ class Slot:
                 return _ABORT
             self.again = True
             self.reply.detail = SENT_AGAIN
+        # Raw ones are asked about as the client sends them.
+        if self.raw is None and self.fetch is not None and not self.may_send(self.fetch.ticket):
+            if self.asked:
+                self.refused = NOT_AGAIN
+            else:
+                self.is_held_back = True
+            return _ABORT
         self.asked = True
         self.port = port
         peek = self.peek = self.sockets.by_port.get(port)

@@ -9,11 +9,15 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from datetime import UTC
+from math import inf
 
 from geomi.frontier.slots import ALWAYS, CLOCK_ERROR_S, Slot, common, opens_at
 
 _EMPTY = 8  # places without owner that are worth that all others take theirs anew
 _UNSURE_S = 1.0  # between looks at a clock that is too far from the store's
+#: A request that is not written keeps others from the key so long: one connection that hangs must
+#: not hold up a thousand neighbours. What would be written too soon all the same is held back then.
+_UNSENT_S = 1.0
 #: Addresses nobody asked for this long are forgotten; far longer than any gap.
 _FORGET_S = 900.0
 
@@ -97,7 +101,9 @@ class Gaps:
         # What the way to the server may eat of a gap; real shells keep 10 ms, the simulator none.
         self._margin_s = margin_s
         self._next: dict[str, float] = {}  # the first place in line nobody reserved
-        self._last: dict[str, float] = {}  # the last start
+        self._last: dict[str, float] = {}  # the last start, or when that was really sent
+        self._sent: dict[str, float] = {}  # when one was last written; inf: at this moment
+        self._unsent: dict[str, float] = {}  # the last start, while it is not written
         self._held: dict[str, float] = {}  # keys that rest longer, until when
         self._empty: dict[str, int] = {}  # places in line whose owners are gone
         # Keys that this agent has not alone. Filled and emptied with its claims.
@@ -133,6 +139,8 @@ class Gaps:
             last = self._last.get(key)
             if last is not None:
                 at = max(at, last + gap_s + self._margin_s)
+            if now - self._unsent.get(key, -_UNSENT_S) < _UNSENT_S:
+                at = max(at, now + gap_s + self._margin_s)  # it is written later than now
         if self._slots:
             at = self._open(keys, max(at, now))
             if at <= now and not self.is_sure(now) and any(key in self._slots for key in keys):
@@ -192,6 +200,46 @@ class Gaps:
             if self._next.get(key, 0.0) < now + gap_s + self._margin_s:
                 self._next[key] = now + gap_s + self._margin_s
 
+    def begun(self, keys: tuple[str, ...], *, now: float) -> None:
+        """What was started is on its way to the wire: `sent` or `ended` follows."""
+        for key in keys:
+            self._unsent[key] = now
+
+    def may_send(
+        self, keys: tuple[str, ...], gap_s: float, *, now: float, own: float | None = None
+    ) -> bool:
+        """Whether a request may be written this moment: starts are plans, this is what is seen.
+
+        `own`: when this request itself was written last, if it was (inf: at this moment).
+        """
+        if gap_s <= 0.0:
+            return True
+        for key in keys:
+            sent = self._sent.get(key, -gap_s)
+            if (now < sent + gap_s and sent != own) or now < self._held.get(key, 0.0):
+                return False
+        shared = self._slots and any(key in self._slots for key in keys)
+        return not shared or (self.is_sure(now) and self._open(keys, now) <= now)
+
+    def sending(self, keys: tuple[str, ...], gap_s: float) -> None:
+        """It is being written; nobody else sends there before it is known when that was."""
+        if gap_s > 0.0:
+            for key in keys:
+                self._sent[key] = inf
+
+    def sent(self, keys: tuple[str, ...], gap_s: float, *, now: float) -> None:
+        """A request was written by now: the next one keeps its distance from here."""
+        if gap_s > 0.0:
+            for key in keys:
+                self._sent[key] = now
+        self.ended(keys, gap_s, now=now)
+
+    def ended(self, keys: tuple[str, ...], gap_s: float, *, now: float = 0.0) -> None:
+        """One that began is not on its way any more. `now`: the server heard of it then."""
+        for key in keys if gap_s > 0.0 else ():
+            self._unsent.pop(key, None)
+            self._last[key] = max(self._last.get(key, 0.0), now)
+
     def hold(self, key: str, until: float) -> None:
         """Nobody starts at this key before `until` (Retry-After said by two of its hosts)."""
         self._next[key] = max(self._next.get(key, 0.0), until)
@@ -209,7 +257,7 @@ class Gaps:
             if last < now - _FORGET_S:
                 del self._last[key]
         self._empty = {key: number for key, number in self._empty.items() if key in self._last}
-        for times in (self._next, self._held):
+        for times in (self._next, self._held, self._sent, self._unsent):
             for key, at in list(times.items()):
                 if at < now - _FORGET_S:
                     del times[key]
