@@ -25,7 +25,7 @@ class Nodes:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}  # by number, those that run
         with socket.socket() as probe:
             probe.bind(("127.0.0.2", 0))
             self.port = probe.getsockname()[1]
@@ -50,7 +50,7 @@ class Nodes:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True,
         )  # fmt: skip
-        self._processes.append(process)
+        self._processes[number] = process
         assert process.stdout is not None
         said = b""
         while b"--block" not in said:  # Ray says that it blocks once it runs
@@ -60,17 +60,18 @@ class Nodes:
 
     def kill(self, number: int) -> None:
         """The whole node at once, as a power cut would."""
-        os.killpg(self._processes[number].pid, signal.SIGKILL)
+        process = self._processes.pop(number)
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
 
     def stop(self) -> None:
-        for process in reversed(self._processes):
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+        for number in sorted(self._processes, reverse=True):
+            self.kill(number)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from cluster.small import SEED, Small, some
 from geomi.cli.main import run
 from geomi.cluster.collection import Collection
 from geomi.cluster.tables import begin_run
+from geomi.cluster.transfer import move
 from geomi.cluster.verify import verify
 from geomi.store import Store, open_store
 from geomi.store.copy import tables_of
@@ -163,3 +164,41 @@ def test_a_geomi_toml_keeps_its_other_lines() -> None:
     assert with_store(text, "z") == '# a\n# store = "x"\nstore = "z"\n[crawl]\nstore = 1\n'
     assert with_store("[crawl]\n", "z") == 'store = "z"\n[crawl]\n'
     assert with_store('store = "z"\n', "") == '# store = ""\n'
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["seeds", "add", "{}", "http://late.example/"],
+     ["seeds", "aliases", "{}", "--undo", "www.a.example"]],
+)  # fmt: skip
+def test_who_writes_while_the_store_is_moved_is_refused_and_nothing_is_lost(
+    place: Collection, postgres: Postgres, capsys: Out, words: list[str]
+) -> None:
+    """Else it would wait for the old store, and write into what nobody reads any more."""
+    before, said = all_rows(place), []
+    words = [word.format(place.path) for word in words]
+
+    def meanwhile(table: str, done: int, every: int) -> None:
+        if not said:
+            said.append((run(words), capsys.readouterr().err))
+
+    move(place, postgres.schema(), tell=meanwhile)
+    assert said == [
+        (2, f"geomi: {place.path}: its store is being moved; try again when that has ended\n")
+    ]
+    assert all_rows(place) == without_nul(before)
+    run(words)  # now it may: it finds the new one
+    assert "being moved" not in capsys.readouterr().err
+
+
+def test_a_store_is_not_moved_while_another_command_writes(
+    place: Collection, postgres: Postgres, capsys: Out
+) -> None:
+    before = all_rows(place)
+    with place.writing(), place.writing():  # they do not hinder each other
+        assert run(["store", "move", str(place.path), postgres.schema()]) == 2
+    assert capsys.readouterr().err == (
+        f"geomi: {place.path}: another command writes to it; try again when that has ended\n"
+    )
+    assert all_rows(place) == before
+    assert 'store = "postgresql' not in (place.path / "geomi.toml").read_text()

@@ -491,3 +491,33 @@ def test_a_plan_has_a_holder_of_its_own(store: Store) -> None:
     one, two = plan(store, "a0"), plan(store, "a0")
     assert one.holder != two.holder
     assert replace(one).holder == one.holder
+
+
+def test_a_site_whose_admission_commits_last_is_compared_with_its_other_name(
+    connect: Connect, store: Store
+) -> None:
+    """It has a lower number than sites that were looked at before it could be seen."""
+    settings = config.load(Path("no-such-directory/geomi.toml"), ["alias.detect=true"])
+    coordinator = Coordinator(store, settings)
+    coordinator.begin(again=False, options={}, now=NOW)
+    coordinator.add_seeds([Seed(url="http://late.example/a")], now=NOW)
+
+    def look() -> None:
+        while coordinator.step(run=1, now=NOW, at_once=True):
+            pass
+
+    look()
+    late = connect()
+    seed = Seed(url="http://www.late.example/b")
+    if store.dialect == SQLITE:  # one writes at a time
+        Coordinator(late, settings).add_seeds([seed], now=NOW)
+    else:
+        with late.transaction():
+            Coordinator(late, settings).add_seeds([seed], now=NOW)
+            coordinator.add_seeds([Seed(url="http://other.example/")], now=NOW)
+            look()
+        numbers = store.all("SELECT site FROM sites ORDER BY site_id")
+        assert [site for (site,) in numbers][1:] == ["www.late.example", "other.example"]
+    look()
+    pages = {url for (url,) in store.all("SELECT url FROM pages")}
+    assert {"http://late.example/", "http://www.late.example/"} <= pages

@@ -150,11 +150,11 @@ class Lock:
         self.path = path
         self._handle: int | None = None
 
-    def take(self) -> bool:
-        """True if it is ours now. Never waits."""
+    def take(self, *, shared: bool = False) -> bool:
+        """True if it is ours now, or with others who share it. Never waits."""
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(handle)
             return False

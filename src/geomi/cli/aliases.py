@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,8 +41,7 @@ def aliases(
         raise OperatorError("--merge, --undo, --never: give one of them, and no other site")
     place = Collection(collection).must_exist()
     if orders:
-        store = place.open_store(place.settings())
-        try:
+        with place.writing(), closing(place.open_store(place.settings())) as store:
             now = store.now()
             if merge:
                 said = alias_orders.merge(store, *merge, now=now)
@@ -50,8 +50,6 @@ def aliases(
             else:
                 assert never is not None
                 said = alias_orders.never(store, *never, now=now)
-        finally:
-            store.close()
         if as_json:
             output.print_json_line({"decided": said})
         else:

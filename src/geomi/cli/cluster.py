@@ -130,7 +130,6 @@ def gather(
 
     place = Collection(collection).must_exist()
     given = {"cluster.engine": "ray", "cluster.address": address} if address else {}
-    settings = place.settings((), given)
     told_at = time.monotonic()
 
     def tell(done: int, every: int, file: str) -> None:
@@ -140,11 +139,13 @@ def gather(
             sizes = f"{output.human_bytes(done)} of {output.human_bytes(every)}"
             print(f"{sizes}: {file}", file=sys.stderr, flush=True)
 
-    with engine_of(settings, agents=0) as engine, closing(place.open_store(settings)) as store:
-        made = bring(
-            place, store, settings, engine, destination=destination, host=host, remove=remove,
-            tell=tell,
-        )  # fmt: skip
+    with place.writing():
+        settings = place.settings((), given)
+        with engine_of(settings, agents=0) as engine, closing(place.open_store(settings)) as store:
+            made = bring(
+                place, store, settings, engine, destination=destination, host=host, remove=remove,
+                tell=tell,
+            )  # fmt: skip
     if as_json:
         output.print_json_line({
             "collection": str(collection), "destination": made.destination, "files": made.files,

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -98,22 +98,21 @@ def add(
     Exit code 1: some lines could not be read; the others were added.
     """
     place = Collection(collection).must_exist()
-    settings = place.settings()
+    place.settings()  # what is wrong with them is said first
     extra = dict(map(parse_label, labels or []))
     seeds, problems = _told(urls or [], files or [])
     if not seeds:
         raise OperatorError("no seed: give a URL, or --file FILE")
     from geomi.cluster.coordinator import Coordinator
 
-    store = place.open_store(settings)
-    try:
-        coordinator = Coordinator(store, settings)
-        new = coordinator.add_seeds(
-            [replace(seed, labels={**seed.labels, **extra}) for seed in seeds], now=store.now()
-        )
-        coordinator.await_latecomers(clock.pause)
-    finally:
-        store.close()
+    with place.writing():
+        settings = place.settings()
+        with closing(place.open_store(settings)) as store:
+            coordinator = Coordinator(store, settings)
+            new = coordinator.add_seeds(
+                [replace(seed, labels={**seed.labels, **extra}) for seed in seeds], now=store.now()
+            )
+            coordinator.await_latecomers(clock.pause)
     tell_problems(problems)
     if as_json:
         print_json_line({"added": new, "given": len(seeds), "problems": len(problems)})

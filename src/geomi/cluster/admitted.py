@@ -9,6 +9,8 @@ from geomi.store import SQLITE, Store
 
 #: The room of those who decide by the admitted sites what becomes of a link (Store.enter).
 OUTSIDE = "outside"
+#: The room of those who admit sites.
+ADMISSION = "admission"
 
 
 def known_sites(store: Store, sites: Iterable[str]) -> set[str]:

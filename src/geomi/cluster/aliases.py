@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from geomi import url as urls
+from geomi.cluster.admitted import ADMISSION
 from geomi.cluster.alias_checks import Checks
 from geomi.cluster.mergers import Mergers, site_name
 from geomi.cluster.pace import Pace
@@ -168,17 +169,24 @@ class Aliases:
         return 1
 
     def _names(self, now: float) -> int:
-        """Of new sites that differ from one by `www.` alone both front pages are wanted."""
+        """Of new sites that differ from one by `www.` alone both front pages are wanted.
+
+        Read in the order of their numbers, and only up to the newest at a moment when nobody was
+        admitting: who took a number before has come by then, though it may commit later.
+        """
         if "www" not in self._settings.alias.relations:
             return 0
         store = self._store
         row = store.one("SELECT value FROM meta WHERE name = 'alias.sites'")
-        rows = store.all(
-            "SELECT site_id, site FROM sites WHERE site_id > ? ORDER BY site_id LIMIT 500",
-            (int(row[0]) if row else 0,),
-        )
-        if not rows:
+        last = int(row[0]) if row else 0
+        newest = store.one("SELECT max(site_id) FROM sites WHERE site_id > ?", (last,))
+        if newest is None or newest[0] is None or store.present(ADMISSION):
             return 0
+        rows = store.all(
+            "SELECT site_id, site FROM sites WHERE site_id > ? AND site_id <= ?"
+            " ORDER BY site_id LIMIT 500",
+            (last, newest[0]),
+        )
         with store.transaction():
             for _, site in rows:
                 twin = aliases.www_twin(site)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,25 @@ class Collection:
             return self.open_store(settings or self.settings())
         _dated(store)
         return store
+
+    @contextmanager
+    def writing(self, *, alone: bool = False) -> Iterator[None]:
+        """For who writes beside a crawl: inside, the collection keeps its store. `alone`: for who
+        moves that. OperatorError where the other is at work."""
+        try:
+            lock = Lock(self.lock_path("store"))
+            taken = lock.take(shared=not alone)
+        except OSError as error:
+            raise OperatorError(
+                f"{self.path}: cannot be written: {error.strerror or error}"
+            ) from error
+        if not taken:
+            what = "another command writes to it" if alone else "its store is being moved"
+            raise OperatorError(f"{self.path}: {what}; try again when that has ended")
+        try:
+            yield
+        finally:
+            lock.release()
 
     def set_out(self, store: Store) -> None:
         """A crawl begins, and no agent lives: the time of the store is the machine's date."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from geomi import url as urls
 from geomi.cluster import tables as cluster_tables
-from geomi.cluster.admitted import Latecomers, move_outside
+from geomi.cluster.admitted import ADMISSION, Latecomers, move_outside
 from geomi.cluster.aliases import Aliases
 from geomi.cluster.context import QUIET_SHARE, SiteRules
 from geomi.cluster.pace import Pace
@@ -149,6 +149,7 @@ class Coordinator:
     def _admit(self, site: str, *, admitted: str, now: float) -> int:
         """A site is in from now on; what was remembered of it from outside is wanted."""
         domain = urls.domain_of(urls.host_of(site))
+        self._store.enter(ADMISSION)  # before it has a number
         import_tables.take_up(self._store, site)
         site_id = tables.add_site(self._store, site, domain=domain, admitted=admitted, now=now)
         move_outside(self._store, site, admitted)

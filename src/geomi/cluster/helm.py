@@ -59,11 +59,15 @@ def this_process() -> Process:
 
 
 def _started(pid: int) -> str:
-    """When a process started, in ticks of this boot; empty if there is none."""
+    """When a process started, in ticks of this boot; empty if there is none.
+
+    One that was killed is still listed until its parent asks how it ended, and that may never be.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
+    return "" if words[0] in ("Z", "X") else words[19]
 
 
 class FileHelm:

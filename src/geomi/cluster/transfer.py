@@ -39,10 +39,16 @@ class Moved:
 def move(place: Collection, destination: str, *, tell: Callable[[str, int, int], None]) -> Moved:
     """Copies every table, counts them, switches geomi.toml, and puts the old store aside.
 
-    OperatorError: a crawl runs, or something is there already; nothing was changed then.
+    OperatorError: a crawl runs, a command writes to it, or something is there already; nothing was
+    changed then. Who would write meanwhile is refused.
     """
+    with place.must_exist().writing(alone=True):
+        return _move(place, destination, tell)
+
+
+def _move(place: Collection, destination: str, tell: Callable[[str, int, int], None]) -> Moved:
     began = time.monotonic()
-    settings = place.must_exist().settings()
+    settings = place.settings()
     address = _address(place, destination)
     if address == settings.store:
         raise OperatorError(f"{place.path}: its store is there already")
