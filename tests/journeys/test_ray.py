@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import ray
 
 from geomi.world import Params, Running, reachable, serve
 from geomi.world.features import PROMPT
 from journeys.crawling import (
+    ENVIRONMENT,
     agents_of,
     end,
     geomi,
@@ -36,6 +40,13 @@ def web() -> Iterator[Running]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def calm() -> Iterator[Nodes]:
+    """For tests that kill none."""
+    with cluster() as running:
+        yield running
+
+
 @pytest.fixture
 def nodes() -> Iterator[Nodes]:
     with cluster() as running:
@@ -53,10 +64,10 @@ def must_be_whole(web: Running, collection: Path) -> None:
     must_be_sound(collection)
 
 
-def test_a_crawl_on_ray_finds_what_is_reachable(tmp_path: Path, web: Running, nodes: Nodes) -> None:
-    found = geomi("cluster", "status", "--address", nodes.address, "--json").facts["nodes"]
+def test_a_crawl_on_ray_finds_what_is_reachable(tmp_path: Path, web: Running, calm: Nodes) -> None:
+    found = geomi("cluster", "status", "--address", calm.address, "--json").facts["nodes"]
     assert [node["is_alive"] for node in found] == [True, True]
-    ended = geomi(*words(web, tmp_path / "c", nodes), timeout_s=120).facts
+    ended = geomi(*words(web, tmp_path / "c", calm), timeout_s=120).facts
     assert (ended["ended"], ended["restarts"]) == ("by itself", 0)
     must_be_whole(web, tmp_path / "c")
 
@@ -97,6 +108,22 @@ def wait_for_visits(collection: Path) -> None:
                 return
         time.sleep(0.2)
     raise AssertionError("no agent has visited anything")
+
+
+def test_a_cluster_of_another_ray_is_one_clear_sentence_and_nothing_is_made(
+    tmp_path: Path, calm: Nodes
+) -> None:
+    program = "import ray; ray.__version__ = '0.0.1'; from geomi.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "crawl", tmp_path / "c", "http://example.org/",
+         "--engine", "ray", "--address", calm.address],
+        env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith("geomi: ")]
+    assert f"the Ray cluster at {calm.address} is another Ray" in said
+    assert "0.0.1" in said and ray.__version__ in said
+    assert not (tmp_path / "c").exists()
 
 
 def test_no_cluster_is_one_clear_sentence_and_nothing_is_made(tmp_path: Path) -> None:

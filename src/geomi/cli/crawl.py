@@ -177,23 +177,25 @@ def crawl(
     found = _seeds(urls_ or [], seeds or [])
     is_new = not place.exists
     settings = place.settings(sets or [], given)  # checked before anything is made
-    if is_new:
-        if not found:
-            raise OperatorError(
-                f"{collection}: a new collection needs a seed: a URL, or --seeds FILE"
-            )
-        shared = _with_store(place, settings)
-        settings = place.settings(sets or [], given | shared)
-        must_be_there(place, settings)
-        kept = _from_sets(settings, sets or [])
-        kept |= {name: value for name, value in given.items() if name not in _PASSING}
-        place.create(kept | shared, settings.site, settings=settings)
-        settings = place.settings(sets or [], given | shared)
-    else:
-        settings = _as_last(place, sets or [], given, has_seeds=bool(found))
-    must_be_there(place, settings)
     kept_options = {name: value for name, value in given.items() if name not in _PASSING}
-    with engine_of(settings) as carrier, ExitStack() as held:
+    with ExitStack() as held:
+        if is_new:
+            if not found:
+                raise OperatorError(
+                    f"{collection}: a new collection needs a seed: a URL, or --seeds FILE"
+                )
+            shared = _with_store(place, settings)
+            settings = place.settings(sets or [], given | shared)
+            must_be_there(place, settings)
+            carrier = held.enter_context(engine_of(settings))  # before anything is made
+            kept = _from_sets(settings, sets or []) | kept_options
+            place.create(kept | shared, settings.site, settings=settings)
+            settings = place.settings(sets or [], given | shared)
+            must_be_there(place, settings)
+        else:
+            settings = _as_last(place, sets or [], given, has_seeds=bool(found))
+            must_be_there(place, settings)
+            carrier = held.enter_context(engine_of(settings))
         helm = place.coordinate(settings, wait=wait, take_over=take_over, tell=_say)
         held.callback(helm.release)
         store = held.enter_context(closing(place.open_store(settings)))

@@ -15,6 +15,7 @@ from geomi.cluster.coordinator import Coordinator, must_have_seeds
 from geomi.cluster.engine import Engine, Keeper, Orders
 from geomi.cluster.mover import Mover
 from geomi.cluster.recover import recover
+from geomi.cluster.rounds import Rounds
 from geomi.cluster.standing import Standing
 from geomi.config import Settings
 from geomi.errors import ConflictError, ResourceError
@@ -22,7 +23,6 @@ from geomi.frontier.counters import counter
 from geomi.seeds.lists import Seed
 from geomi.store import Store
 
-_STEP_S = 0.1
 _PAUSE_S = 1.0  # between looks at a disk that was full
 _MOVE_PAUSE_S = 60.0  # after old visits could not be moved
 _STOP_S = 30.0  # agents that have not ended by then are killed; nothing committed is lost
@@ -134,6 +134,7 @@ class Drive:
         coordinator = self._coordinator
         visits, size = (counter(self._store, name) for name in ("visits", "bytes"))
         complaint = ""
+        rounds = Rounds(began)
         while True:
             if self._interrupts:
                 self._warn("stops; what is under way may end. Again: at once, and nothing is lost")
@@ -164,8 +165,7 @@ class Drive:
             if why:
                 return why
             self._move_old_visits()
-            if not busy:
-                time.sleep(_STEP_S)
+            time.sleep(rounds.pause(time.monotonic(), done=busy))
 
     def _move_old_visits(self) -> None:
         """A little a round, so that agents hardly wait for it. What hinders it stops nothing."""

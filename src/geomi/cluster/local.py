@@ -139,7 +139,8 @@ class Process:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGKILL)
 
-    def wait(self, timeout_s: float) -> bool:
+    def wait(self, timeout_s: float | None) -> bool:
+        """True once it has ended. None: until then."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
