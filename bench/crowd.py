@@ -19,7 +19,8 @@ from pathlib import Path
 from answering import Answering, address_of
 
 HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent))  # tests.postgres and tests.rays start what they are called
+# Its modules postgres and rays start what they are called. (pywb installs a package `tests`.)
+sys.path.append(str(HERE.parent / "tests"))
 
 GEOMI = [sys.executable, "-c", "import sys; from geomi.cli import main; sys.exit(main())"]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(HERE.parent / "src")}
@@ -111,7 +112,7 @@ def greatest_mib(pid: int) -> float:
 @contextmanager
 def postgres() -> Iterator[Places]:
     """A PostgreSQL server that syncs as one does that may lose nothing."""
-    from tests.postgres import server
+    from postgres import server
 
     with server(
         fsync="on", synchronous_commit="on", full_page_writes="on", shared_buffers="256MB",
@@ -124,7 +125,7 @@ def postgres() -> Iterator[Places]:
 @contextmanager
 def ray() -> Iterator[Places]:
     """A Ray cluster of two nodes on this machine."""
-    from tests.rays import cluster
+    from rays import cluster
 
     with cluster() as running:
         yield Places(ray=running.address)
