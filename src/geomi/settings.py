@@ -359,9 +359,7 @@ class Cluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     engine: Annotated[
         Literal["local", "ray"], "Processes of this machine, or actors on a Ray cluster"
     ] = "local"
-    address: Annotated[
-        str, "Address of the Ray cluster, `host:port`; `auto`: the one of this machine"
-    ] = "auto"
+    address: Annotated[str, "The Ray cluster, `host:port`; `auto`: that of this machine"] = "auto"
     lease_s: Annotated[Lease, "So long a site is an agent's unless renewed, each quarter"] = 60.0
 
 
