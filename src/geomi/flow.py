@@ -100,7 +100,8 @@ PARTS = (
     ),
     Part(
         name="archive", role=Role.STAGE, takes=("Capture", "Page"), gives=("Place",),
-        shell=("check", "files", "source"), tables=("files", "orphans"),
+        shell=("bits", "check", "files", "source"),
+        tables=("files", "orphans", "refers", "payloads", "homes", "reflected"),
         does="Archive: keeps what came over the wire, as WARC 1.1 and CDXJ that any replay tool"
         " reads.",
     ),
@@ -114,6 +115,10 @@ PARTS = (
         shell=("__main__", "dns", "running", "server"),
         does="The small world: a seeded synthetic web, without sockets or served on loopback with"
         " its own DNS.",
+    ),
+    Part(
+        name="thrift", role=Role.SETTINGS,
+        does="The settings of [archive] about what is not stored twice.",
     ),
     Part(
         name="settings", role=Role.SETTINGS,
@@ -136,9 +141,9 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "collection", "drive", "forked", "gather", "given", "helm", "ledger",
-               "local", "node", "on_ray", "pieces", "reading", "recover", "shell", "simfiles",
-               "transfer", "vault", "verify_archive"),
+        shell=("admit", "asking", "collection", "drive", "forked", "gather", "given", "helm",
+               "indexes", "ledger", "local", "node", "on_ray", "pieces", "reading", "recover",
+               "shell", "simfiles", "transfer", "vault", "verify_archive"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",

@@ -203,15 +203,17 @@ def revisit_members(
     metadata: bytes | bytearray | None = None,
     requests: bool = True,
     level: int = 1,
+    head: bytes | None = None,
 ) -> Members:
     """Revisit, request and metadata of a capture whose payload is kept already.
 
     `payload_digest` is the original's, `refers_to_date` the original's WARC-Date to the letter.
     With server-not-modified the block is empty (pywb would replay a 304 head as an empty page),
-    and the 304's header lines go into the metadata record.
+    and the 304's header lines go into the metadata record. `head`: what is kept in the place of the
+    response's own header lines.
     """
     not_modified = profile == "server-not-modified"
-    block = b"" if not_modified else capture.head
+    block = b"" if not_modified else capture.head if head is None else head
     block_digest = sha1_b32(block) if block else EMPTY_DIGEST
     record_id = ids.next()
     uri = header_uri(capture.url)

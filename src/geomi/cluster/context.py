@@ -84,6 +84,11 @@ class Plan:
     metadata: bool = True
     dns: bool = True
     level: int = 1
+    duplicates: bool = True  # payloads that are stored already become revisits
+    duplicate_bytes: int = 256  # smaller ones do not
+    duplicate_links: bool = True  # of a page that is equal to another one are followed
+    is_paper_form: bool = False  # such revisits say 304
+    drops_void: bool = False  # of meaningless pages nothing is kept
     sitemaps: bool = False  # those that robots.txt names are read for URLs
     robots_agent: str = "geomi"
     robots_cache_s: float = 86_400.0

@@ -27,10 +27,12 @@ from geomi.archive.record import warcinfo
 from geomi.archive.writer import Writer
 from geomi.cluster import node, tables
 from geomi.cluster.agent import Agent
+from geomi.cluster.asking import Answers, Asking
 from geomi.cluster.collection import Collection
 from geomi.cluster.commands import Abort, Command, Rebuild, Resolve
 from geomi.cluster.errands import Errand, Errands
 from geomi.cluster.given import hosts_of
+from geomi.cluster.indexes import Keeping
 from geomi.cluster.ledger import Ledger
 from geomi.cluster.pageids import ID_RANGE
 from geomi.cluster.plan import extractor_of, limits_of, plan_of
@@ -99,16 +101,18 @@ class Shell:
         self._clock = clock.FollowingClock(
             self._store.now(), is_exact=self._store.dialect == SQLITE
         )
+        self._keeping = Keeping(self._collection, self._settings, self._store)
         self._files = RealFiles()
         self._ledger = Ledger(
             store=self._store, files=self._files, where=self._collection.kept_path,
-            level=self._plan.level, now=self._now, node=node.here(),
+            level=self._plan.level, now=self._now, node=node.here(), stored=self._keeping.stored,
         )  # fmt: skip
         with (
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="store") as self._thread,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="known") as self._beside,
         ):
             uvloop.run(self._live())
+        self._keeping.close()
         self._files.close()
         if self._failure is not None:
             raise self._failure
@@ -144,6 +148,7 @@ class Shell:
             ids=ids,
             writer=writer,
             first_page_id=first_page,
+            payloads=(answers := Answers()),
         )
         self._errands = Errands(
             agent=self._agent, plan=plan, store=self._store, ledger=self._ledger, now=self._now,
@@ -166,12 +171,16 @@ class Shell:
         self._documents = Reading(
             loop, settings, agent=self._agent, now=self._now, step=self._step, failed=self._fail
         )
+        asking = Asking(
+            loop, plan, agent=self._agent, answers=answers, index=self._keeping.opener,
+            voids=frozenset, then=self._documents.came, failed=self._fail,
+        )  # fmt: skip
         client = Client(
             loop,
             limits=limits_of(settings),
             user_agent=settings.user_agent,
             spool_dir=spool,
-            done=self._documents.came,
+            done=asking.came,
             contact=settings.agent.contact if "@" in settings.agent.contact else "",
             connections=plan.connections,
             ca_file=settings.fetch.ca_file,
@@ -181,6 +190,7 @@ class Shell:
             with client as self._client:
                 self._wake()
                 await self._done.wait()
+        asking.close()
         self._documents.close()
         facts.cancel()
         for task in list(self._tasks):

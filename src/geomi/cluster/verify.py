@@ -16,6 +16,7 @@ from geomi import url as urls
 from geomi.cluster import tables as cluster_tables
 from geomi.cluster.verify_archive import BytesDisk, Disk, RealDisk, check_archive
 from geomi.cluster.verify_past import check_files, check_past, past_of
+from geomi.cluster.verify_revisits import Elsewhere, check_revisits
 from geomi.frontier import counters
 from geomi.history.past import Past
 from geomi.states import TRANSIENT, Outcome
@@ -84,10 +85,12 @@ def verify(
     disk: Disk | None = None,
     directories: Sequence[str] = (),
     quick: bool = False,
+    elsewhere: Elsewhere | None = None,
 ) -> Report:
     """Every check. `where` turns an archive directory into a path; `directories` are those set.
 
     `quick` leaves out the digests and what looks at every URL, and samples the records of a file.
+    `elsewhere`: what collections that share the index have of a visit.
     """
     found = Findings()
     disk = disk or RealDisk()
@@ -95,6 +98,10 @@ def verify(
         check_archive(
             store, found.add, found.counts, where=where, disk=disk, directories=directories,
             quick=quick,
+        )  # fmt: skip
+        check_revisits(
+            store, found.add, found.counts, where=where, disk=disk, quick=quick,
+            elsewhere=elsewhere,
         )  # fmt: skip
     return found.report()
 
@@ -196,6 +203,7 @@ def _check_pages(store: Store, found: Findings) -> None:
         found.add("page visits", f"{outcome} and {visits} visits, {number} are in the history", url)
     for url, file, offset in store.each(
         f'SELECT p.url, p.file, p."offset" FROM pages p WHERE p.file > 0 AND NOT EXISTS ({_PLACED})'
+        " AND p.stored_url = ''"  # else another page's visit did: see verify_revisits
     ):
         found.add("page place", f"kept in file {file} at {offset}, where no visit put it", url)
 

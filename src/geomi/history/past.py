@@ -99,6 +99,10 @@ class Past:
         """The numbers of the moved visits of a batch."""
         return list(self._ask("visit", "WHERE batch = ?", (batch,)))
 
+    def chosen(self, columns: str, condition: str, params: Iterable[Any] = ()) -> Iterator[Row]:
+        """These columns of the moved visits for which something holds."""
+        return self._ask(columns, f"WHERE {condition}", params)
+
     def by_visit(self, columns: str) -> Iterator[Row]:
         """These columns of all moved visits, in the order of their numbers."""
         return self._ask(columns, "ORDER BY visit")
