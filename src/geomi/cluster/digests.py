@@ -141,7 +141,7 @@ class Index:
         batches = tables.batches_of(self.here, agent, incarnation, done)
         return self._follow(batches, locations or {})
 
-    def catch_up(self) -> int:
+    def catch_up(self, tell: Callable[[int], None] = lambda _: None) -> int:
         """What all lives stored that the index does not reflect; the number of payloads."""
         done = tables.reflected(self.store, self.home)
         floor = sure = done.get(_ALL, 0)
@@ -156,6 +156,7 @@ class Index:
                 missing.append(one)
             if len(missing) >= _TOGETHER:
                 number += self._follow(missing, {})
+                tell(number)
                 missing = []
         number += self._follow(missing, {})
         if sure > floor:
@@ -208,7 +209,7 @@ class Index:
             self.bits.fill(lambda last: tables.all_keys(store, after=last, limit=_KEYS))
 
     def renew(self, tell: Callable[[int], None] = lambda _: None) -> int:
-        """Forgets this collection, then takes in all it has; the number of payloads. May be
+        """Forgets this collection, then takes in all it has; how many it has now. May be
         repeated after a crash: what was not reached is caught up."""
         last = tables.last_batch(self.here, self.here.now() - _OVER_S)
         with self.store.transaction():
@@ -223,12 +224,11 @@ class Index:
                 number += self._take(entries)
                 tell(number)
                 entries = []
-        number += self._take(entries)
+        self._take(entries)
         with self.store.transaction():
             tables.reflect(self.store, self.home, [(*_ALL, last)])
-        number += self.catch_up()  # of the last hour
-        tell(number)
-        return number
+        self.catch_up()  # the last hour is not vouched for: its batches are looked at once more
+        return tables.count(self.store, self.home)
 
     def _all(self) -> Iterator[Any]:
         """Oldest first, so that the first copy is the original."""

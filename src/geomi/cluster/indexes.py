@@ -10,9 +10,11 @@ from contextlib import contextmanager
 
 from geomi.archive import duplicates_tables as tables
 from geomi.archive.bits import Bits
+from geomi.archive.duplicates_tables import Kept
 from geomi.cluster.batch import Batch
 from geomi.cluster.collection import Collection
 from geomi.cluster.digests import Index, Neighbour
+from geomi.cluster.referrers import originals
 from geomi.config import Settings
 from geomi.errors import OperatorError, ResourceError
 from geomi.history.past import Past
@@ -149,6 +151,16 @@ def neighbour(folder: str, address: str) -> Iterator[Neighbour]:
         one.store.close()
 
 
+def size_of(collection: Collection, settings: Settings, index: Index) -> int:
+    """Bytes that it takes on disk, with its filter."""
+    if index.store.dialect == SQLITE:
+        path = index_address(collection, settings)
+        names = (path + end for end in ("", "-wal", _BITS))
+        return sum(os.stat(name).st_blocks * 512 for name in names if os.path.exists(name))
+    row = index.store.one("SELECT pg_total_relation_size('payloads')")
+    return int(row[0]) if row else 0
+
+
 class Keeping:
     """The index of one agent: brought up to date at its start, and after each batch.
 
@@ -191,5 +203,36 @@ class Keeping:
         return opened
 
     def close(self) -> None:
+        if self._index is not None:
+            self._index.close()
+
+
+class Elsewhere:
+    """What collections that share an index have of their visits, for verify. Opened when asked."""
+
+    def __init__(self, collection: Collection, settings: Settings, here: Store) -> None:
+        self._collection = collection
+        self._settings = settings
+        self._here = here
+        self._index: Index | None = None
+        self._others: dict[str, Neighbour] = {}
+
+    def __call__(self, home: str, visit: int) -> Kept | None:
+        """OperatorError or ResourceError where that collection cannot be asked."""
+        other = self._others.get(home) or self._opened(home)
+        return originals(other.store, other.past(), [visit]).get(visit)
+
+    def _opened(self, home: str) -> Neighbour:
+        if self._index is None:
+            self._index = open_index(self._collection, self._settings, self._here, writes=False)
+        for _, name, folder, address in tables.homes(self._index.store):
+            if name == home:
+                self._others[home] = _neighbour(folder, address)
+                return self._others[home]
+        raise OperatorError(f"no collection named {home} shares its index")
+
+    def close(self) -> None:
+        for other in self._others.values():
+            other.store.close()
         if self._index is not None:
             self._index.close()

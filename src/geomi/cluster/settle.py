@@ -192,6 +192,7 @@ class Settler:
         date = warc_date(capture.started)
         info = self._writer.warcinfo_id(root, now)
         metadata = None
+        lean = not (plan.metadata or plan.requests)
         if plan.metadata and known.page:
             # Links of an unchanged page are those of the copy, as they are after a 304.
             links = page.links if page and not verdict.is_own else []
@@ -212,6 +213,7 @@ class Settler:
                 requests=plan.requests,
                 level=plan.level,
                 head=paper_head(capture.head) if plan.is_paper_form else None,
+                lean=lean,
             )
         elif outcome is Outcome.SAME:
             members = revisit_members(
@@ -227,6 +229,7 @@ class Settler:
                 metadata=metadata,
                 requests=plan.requests,
                 level=plan.level,
+                lean=lean,
             )
         else:
             members = capture_members(
