@@ -21,9 +21,9 @@ INDEX = (
             visit INTEGER NOT NULL                -- there: the visit that stored it
         )""",
         """CREATE TABLE payloads (
-            "key" BIGINT NOT NULL PRIMARY KEY,
-            visit BIGINT NOT NULL,
-            home INT NOT NULL
+            "key" BIGINT NOT NULL PRIMARY KEY,    -- archive.duplicates.key_of
+            visit BIGINT NOT NULL,                -- the visit that stored it,
+            home INT NOT NULL                     -- in this collection
         )""",
     ),
     """CREATE TABLE homes (

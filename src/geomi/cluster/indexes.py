@@ -174,8 +174,11 @@ class Keeping:
         self._index: Index | None = None
         self._told = ""
         if settings.archive.duplicates:
-            self._index = open_index(collection, settings, store)
-            self._index.catch_up()
+            try:
+                self._index = open_index(collection, settings, store)
+                self._index.catch_up()
+            except ResourceError as error:
+                self._complain(error)
 
     def stored(self, batch: Batch) -> None:
         """A batch is committed: later payloads may refer to what it stored."""
@@ -185,9 +188,13 @@ class Keeping:
         try:
             self._index.add(batch.agent, batch.incarnation, locations=places)
         except (ResourceError, OperatorError) as error:
-            if str(error) != self._told:
-                self._told = str(error)
-                print(f"geomi: {batch.agent}: {error}", file=sys.stderr, flush=True)
+            self._complain(error)
+
+    def _complain(self, error: Exception) -> None:
+        """Once a cause."""
+        if str(error) != self._told:
+            self._told = str(error)
+            print(f"geomi: the index of payloads is behind: {error}", file=sys.stderr, flush=True)
 
     @property
     def opener(self) -> Callable[[], Index] | None:

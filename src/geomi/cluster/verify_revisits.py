@@ -10,6 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from geomi import url as urls
 from geomi.archive import tables
 from geomi.archive.duplicates_tables import Kept
 from geomi.archive.names import header_uri
@@ -126,7 +127,7 @@ class Targets:
     def check(self, member: Member, visit: int, past: Past, where: str, *, is_whole: bool) -> None:
         """One revisit's record with the visit it belongs to."""
         self._counts["revisits"] += 1
-        target = self._target(visit, past)
+        target = self._target(visit, past) or self._named(member)
         if target is None:
             self._add("revisit", f"visit {visit} refers to nothing that is known", where)
             return
@@ -142,6 +143,11 @@ class Targets:
             self._add("revisit", f"visit {visit} refers to visit {number}, which {what}", where)
             return
         head = member.headers.get
+        if (head("WARC-Refers-To-Date"), home) != (kept.date, ""):
+            # A rewritten file may refer to another copy than the visits tell.
+            named = self._named(member)
+            other = named and self._kept.get(named, lambda: self._found(*named, past))
+            kept = other or kept
         pairs = [
             ("Refers-To-Target-URI", head("WARC-Refers-To-Target-URI"), header_uri(kept.url)),
             ("Refers-To-Date", head("WARC-Refers-To-Date"), kept.date),
@@ -163,6 +169,20 @@ class Targets:
             return (row[0], row[1]) if row else None
         targets = self._pages.get(page, lambda: targets_of_page(self._store, past, page))
         return targets.get(visit)
+
+    def _named(self, member: Member) -> tuple[str, int] | None:
+        """The visit whose URL and date the record names, where this collection has it."""
+        uri = member.headers.get("WARC-Refers-To-Target-URI") or ""
+        url = urls.canonical(uri)
+        if url is None:
+            return None
+        row = self._store.one(
+            "SELECT v.visit FROM sites s JOIN pages p ON p.site_id = s.site_id AND p.url_hash = ?"
+            " AND p.url = ? JOIN visits v ON v.page = p.page AND v.page > 0"
+            " WHERE s.site = ? AND v.stored_date = ? AND v.revisit = 0",
+            (urls.url_hash(url), url, urls.site_of(url), member.headers.get("WARC-Refers-To-Date")),
+        )
+        return ("", row[0]) if row else None
 
     def _found(self, home: str, number: int, past: Past) -> Kept | None:
         if home:
