@@ -58,11 +58,12 @@ def asked_us(store: Store, some: Sequence[int], *, found: int) -> float:
 
 
 def grow(store: Store, bits: Bits | None, first: int, wanted: int) -> Iterator[int]:
-    """Adds entries in batches, as agents do; every so manieth key is kept for the questions."""
+    """Adds entries in batches; every so manieth key is kept for the questions."""
     step = max(1, wanted // _ASKED)
     number = first
-    for start in range(first, wanted, _BATCH):
-        some = list(keys(start, min(_BATCH, wanted - start)))
+    batch = max(_BATCH, wanted // 50)  # of what agents commit at once ten millions take an hour
+    for start in range(first, wanted, batch):
+        some = list(keys(start, min(batch, wanted - start)))
         with store.transaction():
             tables.put(store, 1, [(key, start + n) for n, key in enumerate(some)])
         if bits is not None:

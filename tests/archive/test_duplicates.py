@@ -54,9 +54,9 @@ def test_slices_fill_a_filter_to_its_last_byte(steps: int) -> None:
         size = next_size(size)
     parts = slices(size)
     assert len(parts) == steps
-    assert sum(bits // 8 for _, bits in parts) == size
+    assert sum((mask + 1) // 8 for _, mask in parts) == size
     assert [start for start, _ in parts] == [
-        sum(bits // 8 for _, bits in parts[:number]) for number in range(steps)
+        sum((mask + 1) // 8 for _, mask in parts[:number]) for number in range(steps)
     ]
 
 

@@ -44,7 +44,7 @@ class Bits:
     def _map(self) -> None:
         size = os.fstat(self._fd).st_size
         self._bits = mmap.mmap(self._fd, size)
-        self._parts = slices(size - _HEAD)
+        self._parts = slices(size - _HEAD, _HEAD)
 
     def _locked(self, work: Callable[[], None]) -> None:
         """Others of this machine wait meanwhile."""
@@ -64,7 +64,7 @@ class Bits:
 
     def may_have(self, key: int) -> bool:
         """False: the index does not have the key."""
-        return may_have(self._bits, self._parts, _HEAD, key) or not self.is_whole
+        return may_have(self._bits, self._parts, key) or not self.is_whole
 
     def add(self, keys: Iterable[int]) -> None:
         """Marks keys, and makes room for more."""
@@ -75,7 +75,7 @@ class Bits:
             if count > capacity(len(self._bits) - _HEAD):
                 self._locked(self._grow)
                 count = int.from_bytes(self._bits[_COUNT], "little") + 1
-            mark(self._bits, self._parts, _HEAD, key)
+            mark(self._bits, self._parts, key)
             self._bits[_COUNT] = count.to_bytes(8, "little")
 
     def _grow(self) -> None:
@@ -93,7 +93,7 @@ class Bits:
             while not self.is_whole:
                 some = keys(last)
                 for key in some:
-                    if not may_have(self._bits, self._parts, _HEAD, key):
+                    if not may_have(self._bits, self._parts, key):
                         self._mark_alone(key)
                 if not some:
                     self._bits[_WHOLE] = 1
@@ -108,7 +108,7 @@ class Bits:
         if count > capacity(len(self._bits) - _HEAD):
             self._grow()
             count = 1
-        mark(self._bits, self._parts, _HEAD, key)
+        mark(self._bits, self._parts, key)
         self._bits[_COUNT] = count.to_bytes(8, "little")
 
     def close(self) -> None:

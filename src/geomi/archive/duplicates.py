@@ -66,8 +66,9 @@ def paper_head(head: bytes) -> bytes:
 
 # -- the filter ------------------------------------------------------------------------------------
 
-#: The first slice has 2^SMALLEST bits, each next one twice as many, the last 2^LARGEST.
+#: The first slice has 2^SMALLEST bits, each next one eight times as many, the last 2^LARGEST.
 SMALLEST, LARGEST = 19, 27
+_STEP = 3
 #: Bits of a slice for each key it takes: with four looks 0.24 % of new keys seem known.
 BITS_A_KEY = 16
 _LOOKS = 4
@@ -80,49 +81,47 @@ class Cells(Protocol):
     def __setitem__(self, at: int, value: int, /) -> None: ...
 
 
-def slices(size: int) -> list[tuple[int, int]]:
-    """(first byte, bits) of the slices in a filter of `size` bytes, behind its header."""
+def slices(size: int, offset: int = 0) -> list[tuple[int, int]]:
+    """(first byte, bits less one) of the slices in a filter of `size` bytes behind `offset`."""
     found = []
     at, power = 0, SMALLEST
     while at < size:
-        found.append((at, 1 << power))
+        found.append((offset + at, (1 << power) - 1))
         at += 1 << (power - 3)
-        power = min(power + 1, LARGEST)
+        power = min(power + _STEP, LARGEST)
     return found
 
 
 def next_size(size: int) -> int:
     """Bytes of a filter with one slice more."""
-    power = min(SMALLEST + len(slices(size)), LARGEST)
+    power = min(SMALLEST + _STEP * len(slices(size)), LARGEST)
     return size + (1 << (power - 3))
 
 
 def capacity(size: int) -> int:
     """Keys that the last slice of a filter should take."""
-    return slices(size)[-1][1] // BITS_A_KEY
+    return (slices(size)[-1][1] + 1) // BITS_A_KEY
 
 
-def may_have(bits: Cells, parts: list[tuple[int, int]], offset: int, key: int) -> bool:
-    """False: the key was never marked. 1.1 us for a new one, whatever the number of keys."""
-    key &= 0xFFFFFFFFFFFFFFFF
-    low, step = key & 0xFFFFFFFF, key >> 32 | 1
-    for start, size in parts:
-        mask = size - 1
-        at = offset + start
-        for look in range(_LOOKS):
-            bit = (low + look * step) & mask
-            if not bits[at + (bit >> 3)] >> (bit & 7) & 1:
-                break
-        else:
-            return True
+def may_have(bits: Cells, parts: list[tuple[int, int]], key: int) -> bool:
+    """False: the key was never marked. About 1 us for a new one in each of four slices or less."""
+    low, step = key & 0xFFFFFFFF, key >> 32 & 0xFFFFFFFF | 1
+    for start, mask in parts:
+        bit = low & mask
+        if bits[start + (bit >> 3)] >> (bit & 7) & 1:
+            for look in range(1, _LOOKS):
+                bit = (low + look * step) & mask
+                if not bits[start + (bit >> 3)] >> (bit & 7) & 1:
+                    break
+            else:
+                return True
     return False
 
 
-def mark(bits: Cells, parts: list[tuple[int, int]], offset: int, key: int) -> None:
+def mark(bits: Cells, parts: list[tuple[int, int]], key: int) -> None:
     """A key is known from now on: four bits of the last slice."""
-    start, size = parts[-1]
-    key &= 0xFFFFFFFFFFFFFFFF
-    low, step = key & 0xFFFFFFFF, key >> 32 | 1
+    start, mask = parts[-1]
+    low, step = key & 0xFFFFFFFF, key >> 32 & 0xFFFFFFFF | 1
     for look in range(_LOOKS):
-        bit = (low + look * step) & (size - 1)
-        bits[offset + start + (bit >> 3)] |= 1 << (bit & 7)
+        bit = (low + look * step) & mask
+        bits[start + (bit >> 3)] |= 1 << (bit & 7)
