@@ -85,7 +85,7 @@ PARTS = (
     Part(
         name="frontier", role=Role.STAGE, takes=("Wanted",), gives=("page",),
         tables=("sites", "pages", "pending", "inbox", "addresses", "robots", "counters", "faces",
-                "aliases", "alias_tests", "recalled"),
+                "aliases", "alias_tests", "recalled", "rules"),
         does="The frontier: decides which page of which party comes next, and when.",
     ),
     Part(

@@ -29,6 +29,16 @@ class Thrift(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     duplicate_links: Annotated[
         bool, "Follow the links of a page that is equal to a page under another URL"
     ] = True
+    equivalents: Annotated[
+        bool,
+        "Before a crawl, learn from equal contents which URLs of a site are one page, and ask for "
+        "one of them only; see `geomi archive rules`",
+    ] = False
+    equivalent_confidence: Annotated[
+        float,
+        Meta(ge=0.5, lt=1),
+        "A rule of equal URLs is applied when it is right this often, at least (95 % certain)",
+    ] = 0.9
     void: Annotated[
         Literal["revisit", "drop"],
         "What is kept of a page whose content is confirmed as meaningless: a revisit, or nothing",

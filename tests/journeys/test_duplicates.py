@@ -88,6 +88,38 @@ def test_a_lost_index_is_made_anew_by_the_next_crawl_and_by_hand(
     must_be_sound(collection)
 
 
+def test_rules_of_equal_urls_are_given_listed_applied_and_taken_back(tmp_path: Path) -> None:
+    collection = tmp_path / "c"
+    with serve(Params(seed=3, sites=1, pages=12, shares=PLAIN)) as running:
+        sets = settings(*FAST, "archive.equivalents=true")
+        geomi("crawl", collection, *running.seeds(), *to_world(running), *sets)
+        (seed,) = running.seeds()
+        site = seed.split("/")[2]
+        (line,) = geomi("archive", "rules", collection, "add", site, "drop", "from").out.split(
+            "\n"
+        )[:1]
+        assert "is active" in line
+        geomi("crawl", collection, "--again")
+    rows = [
+        one
+        for one in geomi("archive", "rules", collection, "--json").rows
+        if (one["kind"], one["what"]) == ("drop", "from")
+    ]
+    assert [(one["site"], one["state"], one["by"]) for one in rows] == [(site, "active", "hand")]
+    assert "drop from" in geomi("archive", "rules", collection).out
+    assert "nothing new" in geomi("archive", "rules", collection, "learn").out
+    number = rows[0]["rule"]
+    said = geomi("archive", "rules", collection, "remove", number, "--json").facts["decided"]
+    assert said == f"rule {number} is removed; {rows[0]['skipped']:,} URLs wait again"
+    must_be_sound(collection)
+    for words, wrong in (
+        (("add", site), "wanted one of"), (("forget",), "wanted one of"),
+        (("remove", "x"), "wanted the number"), (("remove", 999), "none of that number"),
+        (("add", "nowhere.example", "slash"), "not a site"), (("add", site, "slash", "x"), "wanted"),
+    ):  # fmt: skip
+        assert wrong in geomi("archive", "rules", collection, *words, code=2).err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

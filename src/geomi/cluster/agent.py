@@ -97,7 +97,7 @@ class Agent:
         self._starts = Starts(
             plan, held=held, flights=flights, filling=filling, settler=settler, page_ids=page_ids,
             gaps=gaps, quota=quota, levels=levels, addresses=addresses, gate=gate,
-            farewells=farewells,
+            farewells=farewells, wishes=wishes,
         )  # fmt: skip
         self._gathering = Gathering(
             flights=flights, filling=filling, wishes=wishes, settler=settler, page_ids=page_ids,

@@ -14,6 +14,7 @@ from geomi.cluster.guise import Guise
 from geomi.fetch.access import Access
 from geomi.fetch.cookies import Cookie
 from geomi.fetch.robots import Rules
+from geomi.frontier.equivalences import Numbered
 from geomi.frontier.hints import Hints
 from geomi.frontier.politeness import Host, Manners
 from geomi.frontier.queue import Queue
@@ -87,6 +88,7 @@ class Plan:
     duplicates: bool = True  # payloads that are stored already become revisits
     duplicate_bytes: int = 256  # smaller ones do not
     duplicate_links: bool = True  # of a page that is equal to another one are followed
+    applies_rules: bool = False  # of URLs that are one page only one is asked for
     is_paper_form: bool = False  # such revisits say 304
     drops_void: bool = False  # of meaningless pages nothing is kept
     sitemaps: bool = False  # those that robots.txt names are read for URLs
@@ -154,7 +156,8 @@ class Context:
 
     __slots__ = (
         "address", "address_expires", "answered", "claims", "closed_until", "dirty", "elsewhere",
-        "epoch", "failing_until", "failures", "first_seed", "flying", "fronts", "gap_s", "go_to",
+        "epoch", "equivalents", "failing_until", "failures", "first_seed", "flying", "fronts",
+        "gap_s", "go_to",
         "guise", "hints", "host", "is_closed", "is_gone", "is_half_failing", "is_leaving",
         "is_loaded",
         "is_named", "is_resolving", "is_seen_whole", "is_slotted", "kept", "keys", "level",
@@ -199,6 +202,7 @@ class Context:
         self.is_half_failing = False  # one of its schemes fails, and is to be tried again
         self.party_pages: dict[int, int] = {}
         self.first_seed = 0
+        self.equivalents: tuple[Numbered, ...] = ()  # rules: which of its URLs are one page
         self.kept = ""  # the name whose URLs are kept in the place of this one's
         self.fronts: dict[str, int] = {}  # URL of a seed's own page, however it was found
         self.failures = 0  # failed connections in a row, counted once a rest

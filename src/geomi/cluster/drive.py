@@ -14,6 +14,7 @@ from geomi.cluster.collection import Collection
 from geomi.cluster.coordinator import Coordinator, must_have_seeds
 from geomi.cluster.engine import Engine, Keeper, Orders
 from geomi.cluster.indexes import Keeping
+from geomi.cluster.learning import learn
 from geomi.cluster.mover import Mover
 from geomi.cluster.recover import recover
 from geomi.cluster.standing import Standing
@@ -84,6 +85,8 @@ class Drive:
         self._recover()
         Keeping(self._collection, self._settings, store).close()  # caught up before agents begin
         self._collection.set_out(store)
+        if self._settings.archive.equivalents:
+            learn(store, confidence=self._settings.archive.equivalent_confidence)
         run = self._run = coordinator.begin(again=again, options=options, now=store.now())
         coordinator.add_seeds(seeds, now=store.now())
         must_have_seeds(store)

@@ -162,6 +162,7 @@ def plan_of(
         duplicates=settings.archive.duplicates,
         duplicate_bytes=settings.archive.duplicate_bytes,
         duplicate_links=settings.archive.duplicate_links,
+        applies_rules=settings.archive.equivalents,
         is_paper_form=settings.archive.revisit_form == "paper",
         drops_void=settings.archive.void == "drop",
         sitemaps=settings.seeds.sitemaps,

@@ -6,7 +6,7 @@ from typing import Any
 
 from geomi.archive import duplicates_tables
 from geomi.archive import tables as archive
-from geomi.frontier import alias_schema, counters
+from geomi.frontier import alias_schema, counters, equivalence_tables
 from geomi.frontier import tables as frontier
 from geomi.history import tables as history
 from geomi.seeds import tables as seeds
@@ -65,7 +65,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     frontier.SCHEMA_4,
     alias_schema.CHECKED,
     archive.SCHEMA_2,
-    (*duplicates_tables.INDEX_IN_STORE, *duplicates_tables.REFERS),
+    (*duplicates_tables.INDEX_IN_STORE, *duplicates_tables.REFERS, *equivalence_tables.RULES),
 )
 
 
