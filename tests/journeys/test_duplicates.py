@@ -115,7 +115,8 @@ def test_rules_of_equal_urls_are_given_listed_applied_and_taken_back(tmp_path: P
     for words, wrong in (
         (("add", site), "wanted one of"), (("forget",), "wanted one of"),
         (("remove", "x"), "wanted the number"), (("remove", 999), "none of that number"),
-        (("add", "nowhere.example", "slash"), "not a site"), (("add", site, "slash", "x"), "wanted"),
+        (("add", "nowhere.example", "slash"), "not a site"),
+        (("add", site, "slash", "x"), "wanted"),
     ):  # fmt: skip
         assert wrong in geomi("archive", "rules", collection, *words, code=2).err
 

@@ -70,13 +70,19 @@ class Bits:
         """Marks keys, and makes room for more."""
         if os.fstat(self._fd).st_size != len(self._bits):
             self._map()  # another process made room
+        self._mark(keys, lambda: self._locked(self._grow))
+
+    def _mark(self, keys: Iterable[int], grow: Callable[[], None]) -> None:
+        count = int.from_bytes(self._bits[_COUNT], "little")
+        room = capacity(len(self._bits) - _HEAD)
         for key in keys:
-            count = int.from_bytes(self._bits[_COUNT], "little") + 1
-            if count > capacity(len(self._bits) - _HEAD):
-                self._locked(self._grow)
-                count = int.from_bytes(self._bits[_COUNT], "little") + 1
+            if count >= room:
+                grow()
+                count = int.from_bytes(self._bits[_COUNT], "little")
+                room = capacity(len(self._bits) - _HEAD)
             mark(self._bits, self._parts, key)
-            self._bits[_COUNT] = count.to_bytes(8, "little")
+            count += 1
+        self._bits[_COUNT] = count.to_bytes(8, "little")
 
     def _grow(self) -> None:
         size = os.fstat(self._fd).st_size
@@ -92,24 +98,14 @@ class Bits:
             last: int | None = None
             while not self.is_whole:
                 some = keys(last)
-                for key in some:
-                    if not may_have(self._bits, self._parts, key):
-                        self._mark_alone(key)
+                bits, parts = self._bits, self._parts
+                self._mark([key for key in some if not may_have(bits, parts, key)], self._grow)
                 if not some:
                     self._bits[_WHOLE] = 1
                 else:
                     last = some[-1]
 
         self._locked(work)
-
-    def _mark_alone(self, key: int) -> None:
-        """As `add`, of who has the lock."""
-        count = int.from_bytes(self._bits[_COUNT], "little") + 1
-        if count > capacity(len(self._bits) - _HEAD):
-            self._grow()
-            count = 1
-        mark(self._bits, self._parts, key)
-        self._bits[_COUNT] = count.to_bytes(8, "little")
 
     def close(self) -> None:
         self._bits.close()
