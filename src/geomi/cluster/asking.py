@@ -8,8 +8,9 @@ loop waits for no disk and no server.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -20,9 +21,11 @@ from geomi.cluster.digests import Asked, Index
 from geomi.cluster.payloads import key_of_capture, may_refer
 from geomi.errors import OperatorError, ResourceError
 from geomi.records import Capture
+from geomi.store import Store
 
 #: Asked at once; the first of them waits for the answers to all.
 _TOGETHER = 250
+_VOIDS_S = 30.0  # between two looks at the list of meaningless pages
 
 
 class Machine(Protocol):
@@ -71,7 +74,7 @@ class Asking:
         agent: Machine,
         answers: Answers,
         index: Callable[[], Index] | None,  # in the thread; with a store of its own
-        voids: Callable[[], Collection[str]],
+        voids: Callable[[Store], Iterable[str]] = lambda store: (),
         then: Callable[[Capture], None],
         failed: Callable[[BaseException], None],
     ) -> None:
@@ -81,7 +84,9 @@ class Asking:
         self._answers = answers
         self._open = index
         self._index: Index | None = None
-        self._voids = voids
+        self._read_voids = voids  # in the thread: digests of confirmed meaningless pages
+        self._voids: frozenset[str] = frozenset()
+        self._again: asyncio.TimerHandle | None = None
         self._then = then
         self._failed = failed
         self._may_know: Callable[[int], bool] = lambda key: True  # until a filter says more
@@ -102,6 +107,7 @@ class Asking:
     def _opened(self) -> Callable[[int], bool]:
         assert self._open is not None
         index = self._index = self._open()
+        self._voids = frozenset(self._read_voids(index.here))
         if index.bits is None:
             return lambda key: True
         index.fill_bits()
@@ -115,7 +121,18 @@ class Asking:
             self._complain(error)
         else:
             self._may_know = work.result()
+            self._again = self._loop.call_later(_VOIDS_S, self._look_again)
         self._go_on()
+
+    def _look_again(self) -> None:
+        """The list of meaningless pages may have grown: people confirm while a crawl runs."""
+        self._again = self._loop.call_later(_VOIDS_S, self._look_again)
+        self._loop.run_in_executor(self._thread, self._renew_voids)
+
+    def _renew_voids(self) -> None:
+        with contextlib.suppress(ResourceError):  # the store is away: the list stands
+            if self._index is not None:
+                self._voids = frozenset(self._read_voids(self._index.here))
 
     def came(self, capture: Capture) -> None:
         """An answer. It goes on at once, or when the index was asked."""
@@ -139,7 +156,7 @@ class Asking:
 
     def _hand_on(self, capture: Capture, digest: str, original: Original | None) -> None:
         if digest:
-            is_void = digest in self._voids()
+            is_void = digest in self._voids
             met = Met(digest=digest, original=original, is_void=is_void)
             self._answers.put(capture.ticket, met)
         self._then(capture)
@@ -184,6 +201,8 @@ class Asking:
 
     def close(self) -> None:
         self._waiting.clear()
+        if self._again is not None:
+            self._again.cancel()
         self._thread.submit(self._close)
         self._thread.shutdown(wait=True)
 

@@ -131,12 +131,12 @@ class Judge:
         is_void = met.is_void and self._is_void(known, capture, page)
         if not may_refer(capture, self._plan):
             return Verdict(digest=digest, is_void=is_void)
-        if capture.outcome is Outcome.OK and digest == own_digest(known) and not is_void:
+        if capture.outcome is Outcome.OK and digest == own_digest(known):
             own = Original(
                 uri=known.stored_url or known.url, date=known.stored_date,
                 record_id=known.stored_id,
             )  # fmt: skip
-            return Verdict(digest=digest, original=own, is_own=True)
+            return Verdict(digest=digest, original=own, is_own=True, is_void=is_void)
         original = met.original or self.fresh.get(ctx, key_of_capture(capture, digest))
         return Verdict(digest=digest, original=original, is_void=is_void)
 

@@ -173,7 +173,7 @@ class Shell:
         )
         asking = Asking(
             loop, plan, agent=self._agent, answers=answers, index=self._keeping.opener,
-            voids=frozenset, then=self._documents.came, failed=self._fail,
+            then=self._documents.came, failed=self._fail,
         )  # fmt: skip
         client = Client(
             loop,
