@@ -56,10 +56,11 @@ def active(store: Store, site_id: int) -> tuple[Numbered, ...]:
     """What an agent applies."""
     return tuple(
         Numbered(number, Rule(kind, what))
-        for number, kind, what in store.all(
-            "SELECT rule, kind, what FROM rules WHERE site_id = ? AND state = 'active'"
-            " ORDER BY rule",
-            (site_id,),
+        for number, kind, what in sorted(
+            store.all(
+                "SELECT rule, kind, what FROM rules WHERE site_id = ? AND state = 'active'",
+                (site_id,),
+            )
         )
     )
 
