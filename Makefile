@@ -44,8 +44,8 @@ help:
 	@touch $@
 
 .make/dev: .make/venv
-	@$(BIN)/python bin/requirements dev cluster > .make/dev.txt
-	@$(PIP) --only-binary=:all: --requirement .make/dev.txt
+	@$(BIN)/python bin/requirements dev cluster replay > .make/dev.txt
+	@$(PIP) --only-binary=:all: --no-binary=surt --requirement .make/dev.txt
 	@touch $@
 
 # Scrapy and what it brings in a place of its own: it is only measured.

@@ -16,6 +16,7 @@ from geomi import flow
 from geomi.archive import duplicates_tables
 from geomi.flow import PARTS, Role
 from geomi.frontier import alias_schema, equivalence_tables
+from geomi.history import meaningless_tables
 from geomi.store import Both
 
 ROOT = Path(geomi.__file__).parent
@@ -201,6 +202,7 @@ def test_the_map_names_the_tables_that_each_part_keeps() -> None:
                 "cluster": (getattr(tables, "HELM", ""),),
                 "frontier": (*alias_schema.ALIASES, *equivalence_tables.RULES),
                 "archive": (*duplicates_tables.INDEX, *duplicates_tables.REFERS),
+                "history": meaningless_tables.SCHEMA,
             }
             schema = (
                 *tables.SCHEMA_1,

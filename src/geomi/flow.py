@@ -100,14 +100,15 @@ PARTS = (
     ),
     Part(
         name="archive", role=Role.STAGE, takes=("Capture", "Page"), gives=("Place",),
-        shell=("bits", "check", "files", "source"),
+        shell=("bits", "check", "files", "package", "sorted", "source"),
         tables=("files", "orphans", "refers", "payloads", "homes", "reflected"),
         does="Archive: keeps what came over the wire, as WARC 1.1 and CDXJ that any replay tool"
         " reads.",
     ),
     Part(
         name="history", role=Role.STAGE, gives=("visits",), shell=("parquet",),
-        tables=("visits", "batches", "log", "past"),
+        tables=("visits", "batches", "log", "past", "meaningless", "features", "hidden",
+                "unsettled", "probes"),
         does="History: every visit is one line, and committed batches are numbered.",
     ),
     Part(
@@ -115,6 +116,10 @@ PARTS = (
         shell=("__main__", "dns", "running", "server"),
         does="The small world: a seeded synthetic web, without sockets or served on loopback with"
         " its own DNS.",
+    ),
+    Part(
+        name="sieve", role=Role.SETTINGS,
+        does="The settings of [archive] about pages that mean nothing.",
     ),
     Part(
         name="thrift", role=Role.SETTINGS,
@@ -141,9 +146,10 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "asking", "collection", "drive", "forked", "gather", "given", "helm",
-               "indexes", "ledger", "local", "node", "on_ray", "pieces", "reading", "recover",
-               "shell", "simfiles", "transfer", "vault", "verify_archive"),
+        shell=("admit", "asking", "cdx_server", "collection", "drive", "forked", "gather", "given",
+               "harvest", "helm", "index", "indexes", "ledger", "local", "node", "on_ray", "pack",
+               "pieces", "reading", "recover", "replay", "scanning", "shell", "simfiles",
+               "transfer", "vault", "verify_archive", "wayback"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",
@@ -160,16 +166,18 @@ LIBRARIES = {
     "aiodns": ("fetch.dns",),
     "chardetng_py": ("extract.guess",),
     "duckdb": ("history.parquet",),
+    "gevent": ("cluster.wayback",),
     "isal": ("archive.record", "archive.source", "extract.unpack"),
     "maxminddb": ("seeds.countries",),
     "psycopg": ("store.postgres",),
     "publicsuffixlist": ("url",),
     "pycurl": ("fetch.client",),
+    "pywb": ("cluster.wayback",),
     "ray": ("cluster.on_ray",),
     "rbloom": ("frontier.seen",),
     "sqlite3": ("store.sqlite",),
     "uvloop": ("cluster.shell", "world.__main__"),
-    "xxhash": ("url", "world.chance"),
+    "xxhash": ("history.likeness", "url", "world.chance"),
 }
 
 #: The river: what moves from part to part while pages are collected. (from, to, what)

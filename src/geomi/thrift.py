@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
+
+from geomi.sieve import Sieve
 
 
-class Thrift(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Thrift(Sieve, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What becomes of a payload that is known."""
 
     duplicates: Annotated[

@@ -144,3 +144,15 @@ def orphans_of(store: Store, file: int) -> list[tuple[int, int]]:
     return store.all(
         'SELECT "offset", length FROM orphans WHERE file = ? ORDER BY "offset"', (file,)
     )
+
+
+def captures_since(store: Store, file: int, visit: int) -> Iterator[tuple[Any, ...]]:
+    """(visit, url, stored_date, mime, code, digest, offset, length, revisit) of captures of a file
+    that are newer than a visit."""
+    return store.each(
+        "SELECT v.visit, coalesce(p.url, v.url), v.stored_date, v.mime, v.code, v.digest,"
+        ' v."offset", v.length, v.revisit FROM files f JOIN visits v'
+        " ON v.visit BETWEEN f.first_visit AND f.last_visit AND v.file = f.file"
+        " LEFT JOIN pages p ON p.page = v.page AND v.page > 0 WHERE f.file = ? AND v.visit > ?",
+        (file, visit),
+    )

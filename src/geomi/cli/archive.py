@@ -9,7 +9,15 @@ import typer
 app = typer.Typer(no_args_is_help=True)
 
 #: Modules that add commands to the group, in the order of `geomi archive --help`.
-_MODULES: tuple[str, ...] = ("archive_index", "archive_rules")
+_MODULES: tuple[str, ...] = (
+    "archive_pack",
+    "archive_cdx",
+    "archive_replay",
+    "archive_report",
+    "archive_meaningless",
+    "archive_index",
+    "archive_rules",
+)
 
 
 def register(into: typer.Typer) -> None:

@@ -100,6 +100,7 @@ class Coordinator:
             " SELECT site_id,"
             " depth + CASE WHEN fails < 8 THEN fails ELSE 8 END * 4, page, ?, 0, 0, 0 FROM pages"
             " WHERE outcome NOT IN ('skip', 'bad') AND page NOT IN (SELECT page FROM pending)"
+            " AND kind <> 'p'"  # probes: once a directory, see history.meaningless
             f" AND site_id NOT IN ({alias_tables.SECOND_NAMES})"
             " ON CONFLICT (site_id, depth, page) DO NOTHING",
             (int(Reason.AGAIN),),

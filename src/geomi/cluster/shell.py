@@ -46,6 +46,7 @@ from geomi.fetch.dns import Resolver
 from geomi.fetch.guard import Guard
 from geomi.fetch.request import Fetch
 from geomi.frontier import counters
+from geomi.history.meaningless_tables import in_state
 from geomi.store import SQLITE, Store
 
 _RETRY_S = 5.0  # between tries of a batch while the disk is full or the store away
@@ -173,7 +174,8 @@ class Shell:
         )
         asking = Asking(
             loop, plan, agent=self._agent, answers=answers, index=self._keeping.opener,
-            then=self._documents.came, failed=self._fail,
+            voids=lambda store: in_state(store, "confirmed"), then=self._documents.came,
+            failed=self._fail,
         )  # fmt: skip
         client = Client(
             loop,

@@ -14,6 +14,7 @@ from geomi.config import Settings
 from geomi.errors import OperatorError
 from geomi.fetch.robots import Robots
 from geomi.frontier import alias_tables, tables
+from geomi.history import meaningless_tables
 from geomi.history import tables as history_tables
 from geomi.history.past import Past
 from geomi.records import Reason
@@ -29,7 +30,7 @@ class Event:
     """One thing that happened to a page. `facts` are plain data for JSON."""
 
     at: float  # seconds since 1970, UTC; 0: the store keeps no time of it
-    what: str  # found, asked, stored, denied, skipped, given up, waiting, outside, letter, unknown
+    what: str  # found, asked, stored, hidden, denied, skipped, given up, waiting, outside, …
     text: str  # a sentence for people
     facts: dict[str, Any]
 
@@ -76,7 +77,7 @@ def _story(
     rows = Past.of(store, where).of_page(number) if moved else []
     # By number: the visit whose record is the copy stays behind in the store.
     visits = _asked(store, sorted([*rows, *history_tables.of_page(store, number)]))
-    events += visits
+    events += visits + _hidden(store, number)
     last = next((e.facts["outcome"] for e in reversed(visits) if e.what == "asked"), "")
     if outcome in (Outcome.DENY, Outcome.SKIP):
         events.append(_refused(store, url, outcome, why, visited or found, settings=settings))
@@ -158,6 +159,17 @@ def _twin(store: Store, visit: int) -> tuple[int, int, str] | None:
     home, original = rows_of(store, [visit]).get(visit, ("", 0))
     found = None if home else kept(store, [original]).get(original)
     return found and (found.file, found.offset, f"{found.date} of {found.url}")
+
+
+def _hidden(store: Store, page: int) -> list[Event]:
+    """Captures that tables and search leave out."""
+    return [
+        Event(
+            at=at, what="hidden", facts={"digest": digest, "reason": reason},
+            text=f"hidden from tables and search, {reason}: {digest}",
+        )
+        for _, digest, reason, at in meaningless_tables.hidden_of(store, page)
+    ]  # fmt: skip
 
 
 def _stored(

@@ -8,6 +8,7 @@ from geomi.archive import duplicates_tables
 from geomi.archive import tables as archive
 from geomi.frontier import alias_schema, counters, equivalence_tables
 from geomi.frontier import tables as frontier
+from geomi.history import meaningless_tables as meaningless
 from geomi.history import tables as history
 from geomi.seeds import tables as seeds
 from geomi.store import Both, Store
@@ -65,6 +66,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     frontier.SCHEMA_4,
     alias_schema.CHECKED,
     archive.SCHEMA_2,
+    meaningless.SCHEMA,
     (*duplicates_tables.INDEX_IN_STORE, *duplicates_tables.REFERS, *equivalence_tables.RULES),
 )
 

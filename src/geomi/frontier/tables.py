@@ -334,3 +334,13 @@ def pages_of(store: Store, where: str, params: Sequence[Any]) -> Iterator[tuple[
 def unsettled(outcome: str) -> bool:
     """True while a page has no visit behind its state."""
     return outcome == Outcome.NULL
+
+
+def title_of(store: Store, site: str, url: str, url_hash: int) -> tuple[str, str]:
+    """(title, mime) of a page; empty if it is not known."""
+    row = store.one(
+        "SELECT p.title, p.mime FROM sites s JOIN pages p ON p.site_id = s.site_id"
+        " WHERE s.site = ? AND p.url_hash = ? AND p.url = ?",
+        (site, url_hash, url),
+    )
+    return (row[0], row[1]) if row else ("", "")
