@@ -25,6 +25,7 @@ help:
 	@echo 'make check                     style and types'
 	@echo 'make bench [SUITE=name]        speed beside its peers (bench/run.py names the suites);'
 	@echo '                               SUITE=million: with a million known pages'
+	@echo '                               SUITE=archive: work on finished archives'
 	@echo 'make bench-scale [SUITE=name]  many agents, pages, sites: docs/design/scaling.md (hours;'
 	@echo '                               SUITE: polite, plain, figures, million, weights)'
 	@echo 'make docs                      write the generated pages of the reference'
@@ -89,8 +90,8 @@ docs: .make/venv
 
 bench: .make/venv $(if $(filter peers full,$(SUITE)),.make/bench)
 	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 openjdk-17-doc wget wget2
-	@$(BIN)/python $(if $(filter million digests again,$(SUITE)),bench/$(SUITE).py,bench/run.py \
-	    $(if $(SUITE),--suite "$(SUITE)")) $(if $(RUNS),--runs "$(RUNS)")
+	@$(BIN)/python $(if $(filter million archive digests again,$(SUITE)),bench/$(SUITE:archive=archives).py, \
+	    bench/run.py $(if $(SUITE),--suite "$(SUITE)")) $(if $(RUNS),--runs "$(RUNS)")
 
 bench-scale: .make/dev
 	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 openjdk-17-doc

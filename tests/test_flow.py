@@ -207,6 +207,7 @@ def test_the_map_names_the_tables_that_each_part_keeps() -> None:
             schema = (
                 *tables.SCHEMA_1,
                 *getattr(tables, "SCHEMA_2", ()),
+                *getattr(tables, "IMPORTS", ()),
                 *later.get(part.name, ()),
             )
         texts = [one if isinstance(one, str) else one.sqlite or one.postgresql for one in schema]

@@ -100,8 +100,9 @@ PARTS = (
     ),
     Part(
         name="archive", role=Role.STAGE, takes=("Capture", "Page"), gives=("Place",),
-        shell=("bits", "check", "files", "package", "sorted", "source"),
-        tables=("files", "orphans", "refers", "payloads", "homes", "reflected"),
+        shell=("bits", "check", "files", "given", "package", "salvage", "sorted", "sorting",
+               "source", "unpacked"),
+        tables=("files", "orphans", "imports", "refers", "payloads", "homes", "reflected"),
         does="Archive: keeps what came over the wire, as WARC 1.1 and CDXJ that any replay tool"
         " reads.",
     ),
@@ -146,10 +147,10 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "asking", "cdx_server", "collection", "drive", "forked", "gather", "given",
-               "harvest", "helm", "index", "indexes", "ledger", "local", "node", "on_ray", "pack",
-               "pieces", "reading", "recover", "replay", "scanning", "shell", "simfiles",
-               "transfer", "vault", "verify_archive", "wayback"),
+        shell=("admit", "asking", "cdx_server", "checked", "collection", "drive", "forked",
+               "gather", "given", "harvest", "helm", "imports", "index", "indexes", "ledger",
+               "local", "node", "on_ray", "pack", "pieces", "reading", "recover", "replay",
+               "scanning", "shell", "simfiles", "transfer", "vault", "verify_archive", "wayback"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",

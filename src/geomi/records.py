@@ -19,6 +19,7 @@ class Reason(IntFlag):
     AGAIN = 16
     ALIAS = 32  # two names are compared
     PROBE = 64  # a name that is not there: what does the site say to any?
+    IMPORT = 128  # somebody else visited it: taken in from another archive
 
 
 #: Reasons for which a page is visited although it was seen before.

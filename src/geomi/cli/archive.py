@@ -10,14 +10,9 @@ app = typer.Typer(no_args_is_help=True)
 
 #: Modules that add commands to the group, in the order of `geomi archive --help`.
 _MODULES: tuple[str, ...] = (
-    "archive_pack",
-    "archive_cdx",
-    "archive_replay",
-    "archive_report",
-    "archive_meaningless",
-    "archive_index",
-    "archive_rules",
-)
+    "archive_check", "archive_import", "archive_meaningless", "archive_pack", "archive_cdx",
+    "archive_replay", "archive_report", "archive_index", "archive_rules",
+)  # fmt: skip
 
 
 def register(into: typer.Typer) -> None:

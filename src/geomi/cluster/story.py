@@ -13,7 +13,7 @@ from geomi.cluster.plan import site_rules
 from geomi.config import Settings
 from geomi.errors import OperatorError
 from geomi.fetch.robots import Robots
-from geomi.frontier import alias_tables, tables
+from geomi.frontier import alias_tables, import_tables, tables
 from geomi.history import meaningless_tables
 from geomi.history import tables as history_tables
 from geomi.history.past import Past
@@ -109,9 +109,13 @@ def _found(
                       "source": seed[1] if seed else ""}  # fmt: skip
     how = "by a redirect from" if hops else f"by a link of kind {kind} on"
     text = f"found {how} {via}" if via else f"given as a seed ({seed[1] if seed else 'unknown'})"
-    if kind == "s" and via and not hops:
+    if kind == import_tables.KIND:
+        text = "found in an archive that was imported"
+    elif kind == "s" and via and not hops:
         text = f"found as a seed on {via}"
-    return Event(at=at, what="found", text=f"{text}, depth {depth}, party {party}", facts=facts)
+    if kind != import_tables.KIND:
+        text += f", depth {depth}, party {party}"
+    return Event(at=at, what="found", text=text, facts=facts)
 
 
 def _asked(store: Store, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
@@ -132,6 +136,8 @@ def _asked(store: Store, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
             "changed": {1: True, 0: False}.get(changed), "detail": detail,
         }  # fmt: skip
         because = f"because of {', '.join(reasons)}"
+        if reason & Reason.IMPORT:
+            tries, because = 1, "by somebody else"
         if tries > 1 and before is not None:
             said = f"{before[1]} {before[2]}" if before[1] == Outcome.CODE else before[1]
             facts["retried_after"] = said

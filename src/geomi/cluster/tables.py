@@ -67,6 +67,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     alias_schema.CHECKED,
     archive.SCHEMA_2,
     meaningless.SCHEMA,
+    archive.IMPORTS,
     (*duplicates_tables.INDEX_IN_STORE, *duplicates_tables.REFERS, *equivalence_tables.RULES),
 )
 

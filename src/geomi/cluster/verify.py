@@ -172,10 +172,10 @@ _MADE_BY_VISITS = ", ".join(
     f"'{state}'" for state in (Outcome.OK, Outcome.CUT, Outcome.SAME, Outcome.CODE, Outcome.GONE)
 )
 _RANKS = ", ".join(f"p.depth + {4 * step}" for step in range(9))
-#: A visit after which its page waits no longer, and no due date, notice or comparison of names
-#: (4 + 8 + 32) wanted it.
+#: A visit after which its page waits no longer, and no due date, notice, comparison of names or
+#: import (4 + 8 + 32 + 128) wanted it.
 _SETTLED = (
-    "({0}.reason & 44 = 0 AND {0}.outcome NOT IN ("
+    "({0}.reason & 172 = 0 AND {0}.outcome NOT IN ("
     + ", ".join(f"'{state}'" for state in sorted(map(str, TRANSIENT)))
     + ") AND NOT ({0}.outcome = 'code' AND ({0}.code >= 500 OR {0}.code = 429)))"
 )

@@ -293,7 +293,8 @@ def add_site(store: Store, site: str, *, domain: str, admitted: str, now: float)
     """The site's id; the site is made if it is new."""
     row = store.one(
         "INSERT INTO sites (site, domain, admitted, added) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (site) DO UPDATE SET admitted = sites.admitted RETURNING site_id",
+        " ON CONFLICT (site) DO UPDATE SET admitted = CASE WHEN sites.admitted = 'import'"
+        " THEN excluded.admitted ELSE sites.admitted END RETURNING site_id",
         (site, domain, admitted, now),
     )
     assert row is not None
