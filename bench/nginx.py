@@ -49,6 +49,7 @@ http {{
     server {{
 {listen}
         server_name _;
+{validators}
         root "{run}/root";
         location = /-status {{ stub_status; }}
     }}
@@ -58,10 +59,14 @@ http {{
 
 @contextmanager
 def serving(
-    folders: Mapping[str, Path], *, access_log: Path | None = None, addresses: int = 1
+    folders: Mapping[str, Path],
+    *,
+    access_log: Path | None = None,
+    addresses: int = 1,
+    validators: bool = True,
 ) -> Iterator[int]:
     """Serve each folder under its name while the context lasts, on 127.0.0.1 and so many addresses
-    from there on; gives the port.
+    from there on; gives the port. Without validators it says no ETag and no Last-Modified.
 
     requests_served(port) counts what was asked."""
     binary = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
@@ -76,7 +81,10 @@ def serving(
         port = _free_port()
         log = f'"{access_log}"' if access_log else "off"
         listen = "\n".join(f"        listen 127.0.0.{n + 1}:{port};" for n in range(addresses))
-        (run / "nginx.conf").write_text(_CONFIG.format(run=run, listen=listen, access_log=log))
+        none = "" if validators else '        etag off; add_header Last-Modified "";'
+        (run / "nginx.conf").write_text(
+            _CONFIG.format(run=run, listen=listen, access_log=log, validators=none)
+        )
         process = subprocess.Popen(
             [binary, "-p", text, "-e", f"{text}/error.log", "-c", f"{text}/nginx.conf"],
             stderr=subprocess.PIPE,

@@ -13,8 +13,9 @@ import pytest
 
 import geomi
 from geomi import flow
+from geomi.archive import duplicates_tables
 from geomi.flow import PARTS, Role
-from geomi.frontier import alias_schema
+from geomi.frontier import alias_schema, equivalence_tables
 from geomi.history import meaningless_tables
 from geomi.store import Both
 
@@ -199,7 +200,8 @@ def test_the_map_names_the_tables_that_each_part_keeps() -> None:
             tables = importlib.import_module(f"geomi.{part.name}.tables")
             later = {
                 "cluster": (getattr(tables, "HELM", ""),),
-                "frontier": alias_schema.ALIASES,
+                "frontier": (*alias_schema.ALIASES, *equivalence_tables.RULES),
+                "archive": (*duplicates_tables.INDEX, *duplicates_tables.REFERS),
                 "history": meaningless_tables.SCHEMA,
             }
             schema = (

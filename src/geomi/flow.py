@@ -85,7 +85,7 @@ PARTS = (
     Part(
         name="frontier", role=Role.STAGE, takes=("Wanted",), gives=("page",),
         tables=("sites", "pages", "pending", "inbox", "addresses", "robots", "counters", "faces",
-                "aliases", "alias_tests", "recalled"),
+                "aliases", "alias_tests", "recalled", "rules"),
         does="The frontier: decides which page of which party comes next, and when.",
     ),
     Part(
@@ -100,9 +100,9 @@ PARTS = (
     ),
     Part(
         name="archive", role=Role.STAGE, takes=("Capture", "Page"), gives=("Place",),
-        shell=("check", "files", "given", "package", "salvage", "sorted", "sorting", "source",
-               "unpacked"),
-        tables=("files", "orphans", "imports"),
+        shell=("bits", "check", "files", "given", "package", "salvage", "sorted", "sorting",
+               "source", "unpacked"),
+        tables=("files", "orphans", "imports", "refers", "payloads", "homes", "reflected"),
         does="Archive: keeps what came over the wire, as WARC 1.1 and CDXJ that any replay tool"
         " reads.",
     ),
@@ -121,6 +121,10 @@ PARTS = (
     Part(
         name="sieve", role=Role.SETTINGS,
         does="The settings of [archive] about pages that mean nothing.",
+    ),
+    Part(
+        name="thrift", role=Role.SETTINGS,
+        does="The settings of [archive] about what is not stored twice.",
     ),
     Part(
         name="settings", role=Role.SETTINGS,
@@ -143,10 +147,10 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "cdx_server", "checked", "collection", "drive", "forked", "gather",
-               "given", "harvest", "helm", "imports", "index", "ledger", "local", "node",
-               "on_ray", "pack", "pieces", "reading", "recover", "replay", "scanning", "shell",
-               "simfiles", "transfer", "vault", "verify_archive", "wayback"),
+        shell=("admit", "asking", "cdx_server", "checked", "collection", "drive", "forked",
+               "gather", "given", "harvest", "helm", "imports", "index", "indexes", "ledger",
+               "local", "node", "on_ray", "pack", "pieces", "reading", "recover", "replay",
+               "scanning", "shell", "simfiles", "transfer", "vault", "verify_archive", "wayback"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",

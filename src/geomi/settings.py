@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from geomi.sieve import Sieve
+from geomi.thrift import Thrift
 
 SITE = Meta(extra={"site": True})
 
@@ -235,7 +235,7 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = ()
 
 
-class Archive(Sieve, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Archive(Thrift, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How captures are kept."""
 
     directories: Annotated[

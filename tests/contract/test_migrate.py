@@ -7,6 +7,7 @@ import pytest
 from geomi.cluster.tables import MIGRATIONS
 from geomi.errors import OperatorError
 from geomi.store import SQLITE, Store
+from geomi.store.copy import OWN
 from geomi.store.migrate import check_version, migrate, version_of
 
 META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
@@ -71,9 +72,9 @@ def test_two_processes_that_migrate_at_once_migrate_once(
 
 def test_the_first_migration_of_geomi_makes_every_table(store: Store) -> None:
     migrate(store, MIGRATIONS, where="c")
-    assert tables_of(store) - {"coordinator"} == {
+    assert tables_of(store) - OWN == {
         "meta", "runs", "agents", "sites", "pages", "pending", "inbox", "addresses", "robots",
         "counters", "seeds", "outside", "asked", "files", "orphans", "visits", "batches", "log",
-        "past", "faces", "aliases", "alias_tests", "recalled",
-        "meaningless", "features", "hidden", "unsettled", "probes", "imports",
+        "past", "faces", "aliases", "alias_tests", "recalled", "refers", "rules", "imports",
+        "meaningless", "features", "hidden", "unsettled", "probes",
     }  # fmt: skip

@@ -20,6 +20,7 @@ from geomi.cluster.story import story
 from geomi.cluster.verify import BytesDisk, verify
 from geomi.errors import OperatorError
 from geomi.fetch.request import Fetch
+from geomi.records import Reason
 from geomi.states import TRANSIENT
 from geomi.world import World, reachable
 from geomi.world.features import WHOLE
@@ -451,9 +452,14 @@ def world_of(
 def faults(sim: Simulation, world: World, *, traps: bool = False, again: bool = False) -> list[str]:
     """What is wrong with a finished crawl where the names of a site are one.
 
-    `again`: it was not the first, and what was asked twice may be `same`.
+    `again`: it was not the first, and what was asked twice may be `same`. So may pages that were
+    asked once more to compare two names.
     """
     wrong = []
+    compared = {url for (url,) in sim.store.all(
+        "SELECT p.url FROM visits v JOIN pages p ON p.page = v.page WHERE v.reason = ?",
+        (int(Reason.ALIAS),),
+    )}  # fmt: skip
     seeds = [seed.url for seed in sim.seeds]
     truth = reachable(world, seeds, traps=traps)
     rows = sim.store.all("SELECT url, outcome, why FROM pages")
@@ -461,7 +467,9 @@ def faults(sim: Simulation, world: World, *, traps: bool = False, again: bool = 
     names: dict[str, dict[str, str]] = {}
     for url, outcome in visited.items():
         names.setdefault(main_name(world, url), {})[url] = outcome
-        if url in truth and outcome not in (truth[url].outcome, "same" if again else ""):
+        if url in truth and outcome not in (
+            truth[url].outcome, "same" if again or url in compared else "",
+        ):  # fmt: skip
             wrong.append(f"{url}: {outcome}, wanted {truth[url].outcome}")
     merged = as_one(world, truth)
     wrong += [f"missing: {name}" for name in merged.keys() - names.keys()]

@@ -270,11 +270,15 @@ def verify(
     with opened(collection) as (place, settings, store):
         if politeness:
             return _politeness(place, store, as_json=as_json)
+        from geomi.cluster.indexes import Elsewhere
         from geomi.cluster.verify import verify as look_at
 
+        elsewhere = Elsewhere(place, settings, store)
         report = look_at(
-            store, where=place.archive_path, directories=settings.archive.directories, quick=quick
-        )
+            store, where=place.archive_path, directories=settings.archive.directories, quick=quick,
+            elsewhere=elsewhere,
+        )  # fmt: skip
+        elsewhere.close()
     if as_json:
         output.print_json_line({
             "ok": report.ok,

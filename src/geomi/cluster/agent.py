@@ -28,6 +28,7 @@ from geomi.cluster.held import Held
 from geomi.cluster.levels import Levels
 from geomi.cluster.names import Names
 from geomi.cluster.pageids import PageIds
+from geomi.cluster.payloads import Judge, Payloads, Unasked, own_digest
 from geomi.cluster.quota import Quota
 from geomi.cluster.sending import Sending
 from geomi.cluster.settle import Extract, Settler
@@ -51,7 +52,7 @@ class Agent:
 
     def __init__(
         self, plan: Plan, *, extractor: Extract, guard: Guard, ids: Ids, writer: Writer,
-        first_page_id: int,
+        first_page_id: int, payloads: Payloads | None = None,
     ) -> None:  # fmt: skip
         self._plan = plan
         # Shared by all parts of the agent, which append; emptied by take().
@@ -67,15 +68,17 @@ class Agent:
             plan, filling=filling, sites=held.sites, next_page=page_ids.take
         )
         settler = self._settler = Settler(
-            plan, filling=filling, wishes=wishes, extractor=extractor, writer=writer, ids=ids
-        )
+            plan, filling=filling, wishes=wishes, extractor=extractor, writer=writer, ids=ids,
+            judge=Judge(plan, payloads or Unasked(), number=lambda: filling.number),
+        )  # fmt: skip
         levels = self._levels = Levels(
             is_for_all=plan.has_depth_limit, held=held, flights=flights, filling=filling, out=out
         )
         claims = Claims(out=out)
         farewells = self._farewells = Farewells(
             held=held, flights=flights, filling=filling, levels=levels, claims=claims,
-            gaps=gaps, freed=self._freed, out=out,
+            gaps=gaps, out=out,
+            freed=lambda now: self._arrivals.freed(now),  # noqa: PLW0108 - made below
         )  # fmt: skip
         late = Sending(held=held, flights=flights, filling=filling, farewells=farewells)
         self.may_send, self.sent, self.held_back = flights.may_send, flights.sent, late.held_back
@@ -97,7 +100,7 @@ class Agent:
         self._starts = Starts(
             plan, held=held, flights=flights, filling=filling, settler=settler, page_ids=page_ids,
             gaps=gaps, quota=quota, levels=levels, addresses=addresses, gate=gate,
-            farewells=farewells,
+            farewells=farewells, wishes=wishes,
         )  # fmt: skip
         self._gathering = Gathering(
             flights=flights, filling=filling, wishes=wishes, settler=settler, page_ids=page_ids,
@@ -150,14 +153,7 @@ class Agent:
     @property
     def facts(self) -> dict[str, int]:
         """For progress: sites held, active, resting, requests under way."""
-        by_id = self._held.by_id
-        active = sum(1 for ctx in by_id.values() if ctx.flying)
-        return {
-            "sites": len(by_id),
-            "active": active,
-            "resting": len(by_id) - active,
-            "flying": len(self._flights),
-        }
+        return self._held.facts() | {"flying": len(self._flights)}
 
     # -- time and leases ---------------------------------------------------------------------------
 
@@ -177,9 +173,6 @@ class Agent:
         self._starts.turns(now)
         self._filling.wake(now, is_stopping=held.is_stopping)
         self._levels.ask(now)
-
-    def _freed(self, now: float) -> None:
-        self._arrivals.freed(now)
 
     def leased(self, event: Leased, *, now: float) -> None:
         if not self._held.by_id:
@@ -277,6 +270,11 @@ class Agent:
         """True of a request for a robots.txt or a sitemap: the machine reads it itself."""
         flight = self._flights.get(ticket)
         return flight is not None and (flight.known is None or flight.known.kind == SITEMAP)
+
+    def own_digest(self, ticket: int) -> str:
+        """Of the copy that the page has: nobody needs to be asked about an equal payload."""
+        flight = self._flights.get(ticket)
+        return own_digest(flight.known) if flight and flight.known else ""
 
     @property
     def is_gathering(self) -> bool:

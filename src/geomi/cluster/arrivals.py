@@ -105,6 +105,7 @@ class Arrivals:
             ctx.failures = facts.failures
             ctx.first_seed = facts.first_seed
             ctx.kept = facts.kept
+            ctx.equivalents = facts.equivalents if plan.applies_rules else ()
             ctx.fronts = dict(facts.fronts)
             ctx.party_pages = dict(facts.party_pages)
             if ctx.rules.is_prefix:

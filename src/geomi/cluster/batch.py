@@ -14,10 +14,12 @@ from msgspec import Struct, field
 
 from geomi import url as urls
 from geomi.archive import tables as archive_tables
+from geomi.archive.duplicates import Original
 from geomi.archive.writer import FileWrite
 from geomi.cluster.admitted import OUTSIDE, known_sites
 from geomi.cluster.found import NewPage, found_nearer, page_row, revive
 from geomi.cluster.givenup import REFUSED, give_up_site, refused_as
+from geomi.cluster.references import References, place_of, put_references
 from geomi.frontier import alias_tables, counters, maybes
 from geomi.frontier import tables as frontier_tables
 from geomi.frontier.tables import Known
@@ -41,6 +43,8 @@ class Stored(Struct):
     record_id: str
     digest: str
     is_revisit: bool
+    original: Original | None = None  # a revisit of it: its place is the page's now
+    url: str = ""  # whose response that is, if it is another page's
 
 
 class Batch(Struct, kw_only=True):
@@ -78,6 +82,7 @@ class Batch(Struct, kw_only=True):
     site_facts: dict[int, tuple[str, int]] = {}
     files: list[FileWrite] = []
     spools: list[str] = []
+    references: References = field(default_factory=References)
     payload_bytes: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     # a commit of it that was not answered: its number, and what the store made of it
@@ -139,6 +144,7 @@ def commit(store: Store, batch: Batch, *, now: float, lengths: dict[int, int]) -
         for row in visits:
             row[BATCH] = number
         last = history_tables.put_visits(store, number, visits)
+        put_references(store, number, batch.references, refused)
         for file, length in lengths.items():
             archive_tables.committed(store, file, length, last_visit=last)
         if refused:
@@ -227,9 +233,11 @@ def _settle(
     store: Store, batch: Batch, refused: set[int], counts: Counter[str], waiting: Counter[int]
 ) -> None:
     places = {
-        s.page: (s.visit[FILE], s.visit[OFFSET], s.visit[LENGTH], s.date, s.record_id, s.digest)
+        s.page: (s.visit[FILE], s.visit[OFFSET], s.visit[LENGTH], s.date, s.record_id, s.digest, "")
+        if s.original is None
+        else place_of(s.original, s.digest, s.url)
         for s in batch.stored
-        if s.page and not s.is_revisit and s.visit[SITE] not in refused
+        if s.page and (s.original or not s.is_revisit) and s.visit[SITE] not in refused
     }
     alone: list[tuple[Any, ...]] = []
     placed: dict[int, tuple[Any, ...]] = {}  # by page: the last of what it was settled as

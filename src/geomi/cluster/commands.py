@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from geomi.cluster.batch import Batch
 from geomi.fetch.request import Fetch
+from geomi.frontier.equivalences import Numbered
 from geomi.frontier.queue import Key
 from geomi.frontier.slots import Slot
 from geomi.frontier.tables import Known
@@ -139,6 +140,7 @@ class SiteFacts(Struct, frozen=True, kw_only=True):
     failures: int = 0
     seed_urls: tuple[str, ...] = ()  # URLs of pages of kind s: seeds, and where they redirect to
     first_seed: int = 0
+    equivalents: tuple[Numbered, ...] = ()
     kept: str = ""  # the name whose URLs are kept in the place of its own; empty: its own are
     fronts: tuple[tuple[str, int], ...] = ()  # (URL, seed) of its first seeds, given or found
     party_pages: tuple[tuple[int, int], ...] = ()

@@ -14,6 +14,7 @@ from geomi.cluster.guise import Guise
 from geomi.fetch.access import Access
 from geomi.fetch.cookies import Cookie
 from geomi.fetch.robots import Rules
+from geomi.frontier.equivalences import Numbered
 from geomi.frontier.hints import Hints
 from geomi.frontier.politeness import Host, Manners
 from geomi.frontier.queue import Queue
@@ -86,6 +87,12 @@ class Plan:
     metadata: bool = True
     dns: bool = True
     level: int = 1
+    duplicates: bool = True  # payloads that are stored already become revisits
+    duplicate_bytes: int = 256  # smaller ones do not
+    duplicate_links: bool = True  # of a page that is equal to another one are followed
+    applies_rules: bool = False  # of URLs that are one page only one is asked for
+    is_paper_form: bool = False  # such revisits say 304
+    drops_void: bool = False  # of meaningless pages nothing is kept
     sitemaps: bool = False  # those that robots.txt names are read for URLs
     robots_agent: str = "geomi"
     robots_cache_s: float = 86_400.0
@@ -161,7 +168,8 @@ class Context:
 
     __slots__ = (
         "address", "address_expires", "answered", "claims", "closed_until", "dirty", "elsewhere",
-        "epoch", "failing_until", "failures", "first_seed", "flying", "fronts", "gap_s", "go_to",
+        "epoch", "equivalents", "failing_until", "failures", "first_seed", "flying", "fronts",
+        "gap_s", "go_to",
         "guise", "hints", "host", "is_closed", "is_gone", "is_half_failing", "is_leaving",
         "is_loaded",
         "is_named", "is_resolving", "is_seen_whole", "is_slotted", "kept", "keys", "level",
@@ -206,6 +214,7 @@ class Context:
         self.is_half_failing = False  # one of its schemes fails, and is to be tried again
         self.party_pages: dict[int, int] = {}
         self.first_seed = 0
+        self.equivalents: tuple[Numbered, ...] = ()  # rules: which of its URLs are one page
         self.kept = ""  # the name whose URLs are kept in the place of this one's
         self.fronts: dict[str, int] = {}  # URL of a seed's own page, however it was found
         self.failures = 0  # failed connections in a row, counted once a rest

@@ -13,6 +13,8 @@ from geomi.archive.files import RealFiles
 from geomi.cluster.collection import Collection
 from geomi.cluster.coordinator import Coordinator, must_have_seeds
 from geomi.cluster.engine import Engine, Keeper, Orders
+from geomi.cluster.indexes import Keeping
+from geomi.cluster.learning import learn
 from geomi.cluster.mover import Mover
 from geomi.cluster.recover import recover
 from geomi.cluster.rounds import Rounds
@@ -81,7 +83,10 @@ class Drive:
         """A crawl from beginning to end. The caller holds the collection's lock."""
         coordinator, store = self._coordinator, self._store
         self._recover()
+        Keeping(self._collection, self._settings, store).close()  # caught up before agents begin
         self._collection.set_out(store)
+        if self._settings.archive.equivalents:
+            learn(store, confidence=self._settings.archive.equivalent_confidence)
         run = self._run = coordinator.begin(again=again, options=options, now=store.now())
         coordinator.add_seeds(seeds, now=store.now())
         must_have_seeds(store)

@@ -45,6 +45,10 @@ class Held:
         if self.sites.get(ctx.site) is ctx:
             del self.sites[ctx.site]
 
+    def facts(self) -> dict[str, int]:
+        active = sum(1 for ctx in self.by_id.values() if ctx.flying)
+        return {"sites": len(self.by_id), "active": active, "resting": len(self.by_id) - active}
+
     def schedule(self, ctx: Context, when: float) -> None:
         """The context gets a turn at `when`, unless it has one sooner."""
         if ctx.is_gone or (ctx.turn and ctx.turn_at <= when):

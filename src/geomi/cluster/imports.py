@@ -298,7 +298,7 @@ class _Importing:
         ))  # fmt: skip
         if keeps and not one.is_revisit:
             store.run(frontier_tables.STORE_PAGE, (
-                file, one.offset, one.length, one.date, one.record_id, one.digest, page,
+                file, one.offset, one.length, one.date, one.record_id, one.digest, "", page,
             ))  # fmt: skip
         return page, changed, outcome
 

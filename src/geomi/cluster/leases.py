@@ -12,7 +12,7 @@ from typing import Any
 from geomi.cluster.commands import Letter, Loaded, Release, SiteFacts
 from geomi.cluster.context import Plan
 from geomi.errors import InternalError
-from geomi.frontier import alias_tables, counters, tables
+from geomi.frontier import alias_tables, counters, equivalence_tables, tables
 from geomi.frontier.queue import Key
 from geomi.records import Lease, Reason, Wanted
 from geomi.store import Both, Store
@@ -208,6 +208,7 @@ def site_facts(store: Store, site_id: int, *, has_page_limit: bool, has_prefix: 
         seed_urls=tuple(starts),
         first_seed=seeds[0][0] if seeds else 0,
         kept=alias_tables.kept_name(store, site_id),
+        equivalents=equivalence_tables.active(store, site_id),
         fronts=tuple((url, seed) for seed, url in seeds[:_FRONTS]),
         party_pages=tuple(party_pages),
         hints=(int(hints[0]), int(hints[1])) if hints else (0, 0),

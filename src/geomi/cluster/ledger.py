@@ -46,6 +46,7 @@ class Ledger:
         now: Callable[[], float],
         rest_s: float = 0.0,
         node: str = "",
+        stored: Callable[[Batch], None] = lambda batch: None,
     ) -> None:
         self._store = store
         self._files = files
@@ -53,6 +54,7 @@ class Ledger:
         self._level = level
         self._now = now
         self._node = node  # where the files are, for who looks for them
+        self._stored = stored  # told of each batch that is committed: the index of payloads
         self._rest_s = rest_s  # of addresses that a dead agent may have visited a moment ago
 
     def write(self, batch: Batch) -> Written:
@@ -60,6 +62,7 @@ class Ledger:
         committed = answered(self._store, batch)
         if committed is None:
             committed = self._commit(batch)
+        self._stored(batch)
         for spool in batch.spools:
             self._files.remove(spool)
         for write in batch.files:

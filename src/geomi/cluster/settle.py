@@ -6,8 +6,9 @@ This is the hot path: it runs once a page and once a link.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+from geomi.archive.duplicates import Original, paper_head
 from geomi.archive.names import Ids, warc_date
 from geomi.archive.record import capture_members, dns_member, dns_text, outlinks, revisit_members
 from geomi.archive.writer import Writer
@@ -15,6 +16,14 @@ from geomi.cluster.batch import Stored
 from geomi.cluster.context import Context, Plan
 from geomi.cluster.filling import Filling
 from geomi.cluster.notes import SCRIPT_ONLY, count, notes
+from geomi.cluster.payloads import (
+    Judge,
+    Unasked,
+    Verdict,
+    key_of_capture,
+    location_of,
+    may_refer,
+)
 from geomi.cluster.wishes import REDIRECTS, SITEMAP, Wishes
 from geomi.extract.head import parse_head
 from geomi.frontier.tables import Known
@@ -41,8 +50,10 @@ class Settler:
         extractor: Extract,
         writer: Writer,
         ids: Ids,
+        judge: Judge | None = None,
     ) -> None:
         self._plan = plan
+        self._judge = judge or Judge(plan, Unasked(), number=lambda: filling.number)
         self._filling = filling
         self._wishes = wishes
         self._extractor = extractor
@@ -84,6 +95,9 @@ class Settler:
                 outcome = Outcome.SAME
             elif code in (404, 410):
                 outcome = Outcome.GONE
+        verdict = self._judge.verdict(ctx, known, capture, page)
+        if verdict.is_void:
+            outcome = Outcome.VOID
         tries = known.tries + 1
         again_at = ctx.rules.retry.again_at(
             outcome, code, tries=tries, fails_before=known.fails, now=now
@@ -99,7 +113,7 @@ class Settler:
         count(batch.counts, capture, page, has_signals=any("content-" in name for name, _ in said))
         if capture.head:
             digest, changed = self._archive(
-                ctx, known, capture, page, row, outcome=outcome, said=said,
+                ctx, known, capture, page, row, verdict, outcome=outcome, said=said,
                 gathered=gathered, now=now,
             )  # fmt: skip
         if known.kind == "h" and not known.hops:
@@ -119,10 +133,10 @@ class Settler:
                 capture.ended - capture.started, page.link_type if page else "",
                 page.title if page else "", capture.ended, 1, 1 if changed == 1 else 0, fails,
                 1 if failed else 0,
-                fields.get("etag", "")[:200] if keeps else known.etag if outcome is Outcome.SAME
+                fields.get("etag", "")[:200] if keeps else known.etag if outcome in _KEEPS_COPY
                 else "",
                 fields.get("last-modified", "")[:100] if keeps
-                else known.last_modified if outcome is Outcome.SAME else "",
+                else known.last_modified if outcome in _KEEPS_COPY else "",
                 capture.started, *((capture.started,) * 2 if changed == 1 else (0.0, 0.0)),
                 known.page,
             ),
@@ -135,7 +149,7 @@ class Settler:
             pass  # it says how a site answers to any name: where it leads, nobody meant to go
         elif known.kind == SITEMAP and outcome is Outcome.OK:
             self._wishes.listed(ctx, known, capture, now=now)
-        elif page is not None and gathered is None:
+        elif page is not None and gathered is None and self._follows(known, outcome, verdict):
             self._wishes.some(ctx, known, self._wishes.chosen(ctx, known, page, now=now), now=now)
         elif code in REDIRECTS and outcome is Outcome.CODE:
             self._wishes.redirect(ctx, known, fields.get("location", ""), now=now)
@@ -146,13 +160,22 @@ class Settler:
         batch.done.append((ctx.site_id, known.rank, known.page))
         return None
 
+    def _follows(self, known: Known, outcome: Outcome, verdict: Verdict) -> bool:
+        """True if a page's links are wanted: no meaningless one's; and, as set, one's that is
+        equal to a page under another URL."""
+        if outcome is Outcome.VOID:
+            return False
+        twin = verdict.original
+        return self._plan.duplicate_links or twin is None or verdict.is_own or twin.uri == known.url
+
     def _archive(
         self,
         ctx: Context,
         known: Known,
         capture: Capture,
         page: Page | None,
-        row: list[object],
+        row: list[Any],
+        verdict: Verdict,
         *,
         outcome: Outcome,
         said: Sequence[tuple[str, str]] = (),
@@ -161,18 +184,45 @@ class Settler:
     ) -> tuple[str, int]:
         """Writes the records; returns the payload's digest and whether it changed (-1: unknown)."""
         plan = self._plan
+        original = verdict.original
+        digest = verdict.digest
+        if verdict.is_void and plan.drops_void:
+            row[13], row[14] = page.mime if page else "", digest or ""
+            if capture.spool is not None:
+                self._filling.batch.spools.append(capture.spool.path)
+            return known.digest, -1
         root = self._writer.root_of(ctx.site)
         date = warc_date(capture.started)
         info = self._writer.warcinfo_id(root, now)
         metadata = None
+        lean = not (plan.metadata or plan.requests)
         if plan.metadata and known.page:
-            links = page.links if page else []
-            metadata = outlinks(links, known.via, depth=known.depth, fields=said, lines=gathered)
-        if outcome is Outcome.SAME:
+            # Links of an unchanged page are those of the copy, as they are after a 304.
+            links = page.links if page and not verdict.is_own else []
+            lines = None if verdict.is_own else gathered
+            metadata = outlinks(links, known.via, depth=known.depth, fields=said, lines=lines)
+        if original is not None:
+            members = revisit_members(
+                capture,
+                profile="identical-payload-digest",
+                refers_to_uri=original.uri,
+                refers_to_date=original.date,
+                refers_to_id=original.record_id or None,
+                payload_digest=digest or "",
+                date=date,
+                ids=self._ids,
+                warcinfo_id=info,
+                metadata=metadata,
+                requests=plan.requests,
+                level=plan.level,
+                head=paper_head(capture.head) if plan.is_paper_form else None,
+                lean=lean,
+            )
+        elif outcome is Outcome.SAME:
             members = revisit_members(
                 capture,
                 profile="server-not-modified",
-                refers_to_uri=known.url,
+                refers_to_uri=known.stored_url or known.url,
                 refers_to_date=known.stored_date,
                 refers_to_id=known.stored_id or None,
                 payload_digest=known.stored_digest,
@@ -182,6 +232,7 @@ class Settler:
                 metadata=metadata,
                 requests=plan.requests,
                 level=plan.level,
+                lean=lean,
             )
         else:
             members = capture_members(
@@ -189,6 +240,7 @@ class Settler:
                 date=date,
                 ids=self._ids,
                 warcinfo_id=info,
+                payload_digest=digest if capture.spool is None else None,
                 metadata=metadata,
                 requests=plan.requests,
                 level=plan.level,
@@ -201,6 +253,7 @@ class Settler:
             batch.payload_bytes += 1  # its length is not known yet; it is not in memory either
         digest = members.payload_digest
         is_same = outcome is Outcome.SAME
+        is_revisit = is_same or original is not None
         changed = -1
         if outcome in (Outcome.OK, Outcome.CUT) and known.digest:
             changed = 1 if digest != known.digest else 0
@@ -209,8 +262,19 @@ class Settler:
         row[13] = page.mime if page else _mime(capture)
         row[14] = digest
         row[16] = changed
-        row[17], row[18], row[19], row[20], row[21] = file, offset, length, date, int(is_same)
+        row[17], row[18], row[19], row[20], row[21] = file, offset, length, date, int(is_revisit)
         is_original = outcome is Outcome.OK
+        batch.counts["revisits"] += is_revisit
+        if original is not None:
+            batch.counts["revisits.bytes"] += row[15]
+            if not verdict.is_own:
+                batch.references.refers.append((row, original))
+        elif may_refer(capture, plan) and outcome is not Outcome.SAME and digest:
+            fresh = Original(uri=capture.url, date=date, record_id=members.record_id)
+            batch.references.fresh.append((row, fresh))
+            self._judge.fresh.put(ctx, key_of_capture(capture, digest), fresh)
+            if where := location_of(capture):
+                batch.references.locations.append((row, where))
         batch.stored.append(
             Stored(
                 row,
@@ -220,7 +284,9 @@ class Settler:
                 date if is_original else known.stored_date,
                 members.record_id if is_original else known.stored_id,
                 digest if is_original else known.stored_digest,
-                is_same,
+                is_revisit,
+                original if is_original and not verdict.is_own else None,
+                original.uri if original is not None and original.uri != known.url else "",
             )
         )
         if outcome not in (Outcome.OK, Outcome.CUT, Outcome.SAME):
@@ -241,7 +307,8 @@ class Settler:
             0, 0, capture.detail,
         ]  # fmt: skip
         if capture.head:
-            self._archive(ctx, known, capture, None, row, outcome=capture.outcome, now=now)
+            verdict = self._judge.verdict(ctx, known, capture, None)
+            self._archive(ctx, known, capture, None, row, verdict, outcome=capture.outcome, now=now)
         batch.visits.append(row)
 
     def name(self, ctx: Context, answer: Answer, *, now: float) -> None:
@@ -301,6 +368,9 @@ def address_of(server: str) -> str:
 def _mime(capture: Capture) -> str:
     return parse_head(capture.head).get("content-type", "").partition(";")[0].strip().lower()[:100]
 
+
+#: The page keeps its stored copy, and with it that copy's validators.
+_KEEPS_COPY = frozenset({Outcome.SAME, Outcome.VOID})
 
 _NO_PAGE = Known(
     0, "", 0, 0, 0, "r", "", 0, "NULL", 0, 0, "", "", "", "", "", "", 0, 0.0, 0

@@ -27,10 +27,12 @@ from geomi.archive.record import warcinfo
 from geomi.archive.writer import Writer
 from geomi.cluster import node, tables
 from geomi.cluster.agent import Agent
+from geomi.cluster.asking import Answers, Asking
 from geomi.cluster.collection import Collection
 from geomi.cluster.commands import Abort, Command, Rebuild, Resolve
 from geomi.cluster.errands import Errand, Errands
 from geomi.cluster.given import hosts_of
+from geomi.cluster.indexes import Keeping
 from geomi.cluster.ledger import Ledger
 from geomi.cluster.pageids import ID_RANGE
 from geomi.cluster.plan import extractor_of, limits_of, plan_of
@@ -45,6 +47,7 @@ from geomi.fetch.guard import Guard
 from geomi.fetch.leave import Leave
 from geomi.fetch.request import Fetch
 from geomi.frontier import counters
+from geomi.history.meaningless_tables import in_state
 from geomi.store import SQLITE, Store
 
 _RETRY_S = 5.0  # between tries of a batch while the disk is full or the store away
@@ -100,16 +103,18 @@ class Shell:
         self._clock = clock.FollowingClock(
             self._store.now(), is_exact=self._store.dialect == SQLITE
         )
+        self._keeping = Keeping(self._collection, self._settings, self._store)
         self._files = RealFiles()
         self._ledger = Ledger(
             store=self._store, files=self._files, where=self._collection.kept_path,
-            level=self._plan.level, now=self._now, node=node.here(),
+            level=self._plan.level, now=self._now, node=node.here(), stored=self._keeping.stored,
         )  # fmt: skip
         with (
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="store") as self._thread,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="known") as self._beside,
         ):
             uvloop.run(self._live())
+        self._keeping.close()
         self._files.close()
         if self._failure is not None:
             raise self._failure
@@ -145,6 +150,7 @@ class Shell:
             ids=ids,
             writer=writer,
             first_page_id=first_page,
+            payloads=(answers := Answers()),
         )
         self._errands = Errands(
             agent=self._agent, plan=plan, store=self._store, ledger=self._ledger, now=self._now,
@@ -167,12 +173,17 @@ class Shell:
         self._documents = Reading(
             loop, settings, agent=self._agent, now=self._now, step=self._step, failed=self._fail
         )
+        asking = Asking(
+            loop, plan, agent=self._agent, answers=answers, index=self._keeping.opener,
+            voids=lambda store: in_state(store, "confirmed"), then=self._documents.came,
+            failed=self._fail,
+        )  # fmt: skip
         client = Client(
             loop,
             limits=limits_of(settings),
             user_agent=settings.user_agent,
             spool_dir=spool,
-            done=self._documents.came,
+            done=asking.came,
             contact=settings.agent.contact if "@" in settings.agent.contact else "",
             connections=plan.connections,
             ca_file=settings.fetch.ca_file,
@@ -189,6 +200,7 @@ class Shell:
             with client as self._client:
                 self._wake()
                 await self._done.wait()
+        asking.close()
         self._documents.close()
         facts.cancel()
         for task in list(self._tasks):
@@ -376,19 +388,13 @@ class Shell:
     async def _tell_facts(self) -> None:
         """What `status` and the progress line show of this agent."""
         told = b""
+        put = partial(tables.put_facts, self._store, self._name, self._incarnation)
         while True:
             await asyncio.sleep(_FACTS_S)
             facts = msgspec.json.encode(self._agent.facts | {"paused": bool(self._told)})
             if facts != told:
                 try:
-                    await self._loop.run_in_executor(self._thread, self._put_facts, facts.decode())
+                    await self._loop.run_in_executor(self._thread, put, facts.decode())
                     told = facts
                 except ResourceError:
                     pass  # who writes batches says so; what we told is told again
-
-    def _put_facts(self, facts: str) -> None:
-        with self._store.transaction():
-            self._store.run(
-                "UPDATE agents SET facts = ? WHERE agent = ? AND incarnation = ?",
-                (facts, self._name, self._incarnation),
-            )

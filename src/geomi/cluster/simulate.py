@@ -28,6 +28,7 @@ from geomi.cluster.pageids import ID_RANGE
 from geomi.cluster.plan import extractor_of, longest_gap_s, plan_of
 from geomi.cluster.simagent import SimAgent
 from geomi.cluster.simfiles import SimFiles
+from geomi.cluster.simindex import SimIndex
 from geomi.cluster.simstore import COMMIT, SimStore
 from geomi.cluster.simweb import Seen, Web, captured, seen
 from geomi.config import Settings
@@ -92,6 +93,7 @@ class Simulation:
         self.store: Store = (store or SimStore)(self._tick)
         self._is_full = False  # the disk: no transaction can be committed
         migrate(self.store, tables.MIGRATIONS, where="simulation")
+        self.index = SimIndex(self.store, self.files, settings, tick=self._tick)
         self.coordinator = Coordinator(self.store, settings)
         self.agents: list[SimAgent] = []
 
@@ -157,10 +159,11 @@ class Simulation:
         for name, incarnation, _, _, _ in tables.running_agents(self.store):
             if (name, incarnation) not in alive:
                 ledger.recover(name, incarnation)
+        self.index.catch_up()
 
     def _ledger(self) -> Ledger:
         return Ledger(
-            store=self.store, files=self.files, where=lambda directory: f"/sim/{directory}",
+            store=self.store, files=self.files, where="/sim/{}".format, stored=self.index.stored,
             level=1, now=lambda: self.now, rest_s=longest_gap_s(self.settings),
         )  # fmt: skip
 
@@ -185,7 +188,7 @@ class Simulation:
         )
         machine = Agent(
             plan, extractor=self._extractor(), guard=Guard(self.networks), ids=ids,
-            writer=writer, first_page_id=first_page,
+            writer=writer, first_page_id=first_page, payloads=self.index.payloads(plan),
         )  # fmt: skip
         ledger = self._ledger()
         errands = Errands(
@@ -207,8 +210,7 @@ class Simulation:
         self.recover()
         self.start_agent(agent.name)
 
-    def stop(self, agent: SimAgent, seconds: float) -> None:
-        """SIGSTOP, and SIGCONT so much later: the process notices nothing."""
+    def stop(self, agent: SimAgent, seconds: float) -> None:  # as SIGSTOP, and SIGCONT later
         agent.stopped_until = self.now + seconds
 
     def kill_all(self) -> None:
@@ -225,6 +227,7 @@ class Simulation:
         """The machine goes dark: all agents die, unsynced bytes are lost or torn."""
         self.kill_all()
         self.files.power_cut(self.rng)
+        self.index.power_cut(self.rng)
 
     # -- events ------------------------------------------------------------------------------------
 

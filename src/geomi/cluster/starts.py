@@ -14,6 +14,7 @@ from geomi.cluster.levels import Levels
 from geomi.cluster.pageids import PageIds
 from geomi.cluster.quota import Quota
 from geomi.cluster.settle import Settler
+from geomi.cluster.wishes import Wishes
 from geomi.frontier.politeness import Gaps
 from geomi.frontier.tables import Known
 from geomi.states import Outcome
@@ -28,7 +29,7 @@ class Starts:
     def __init__(
         self, plan: Plan, *, held: Held, flights: Flights, filling: Filling, settler: Settler,
         page_ids: PageIds, gaps: Gaps, quota: Quota, levels: Levels, addresses: Addresses,
-        gate: Gate, farewells: Farewells,
+        gate: Gate, farewells: Farewells, wishes: Wishes,
     ) -> None:  # fmt: skip
         self._plan = plan
         self._held = held
@@ -42,6 +43,7 @@ class Starts:
         self._addresses = addresses
         self._gate = gate
         self._farewells = farewells
+        self._wishes = wishes
 
     def is_full(self) -> bool:
         """True while nothing more may be started, whoever has a turn."""
@@ -177,6 +179,9 @@ class Starts:
                     line = state.rules.verdict(parts.target).line
                     self._refuse(ctx, known, Outcome.DENY, f"robots:{line}", now)
                     continue
+            if ctx.equivalents and (why := self._wishes.equivalent(ctx, known, now=now)):
+                self._refuse(ctx, known, Outcome.SKIP, why, now)
+                continue
             headers = ctx.guise.lines(known.url, now)
             if known.stored_date and (known.etag or known.last_modified):
                 headers += _conditional(known)

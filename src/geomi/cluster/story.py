@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from geomi import url as urls
+from geomi.archive.duplicates_tables import kept, rows_of
 from geomi.cluster.plan import site_rules
 from geomi.config import Settings
 from geomi.errors import OperatorError
@@ -124,7 +125,7 @@ def _asked(store: Store, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
     before: tuple[int, str, int] | None = None  # run, outcome, code
     tries = 0
     for (
-        _, run, reason, started, ended, outcome, code, mime, size, digest, changed, address,
+        visit, run, reason, started, ended, outcome, code, mime, size, digest, changed, address,
         revisit, file, offset, length, date, detail,
     ) in rows:  # fmt: skip
         tries = tries + 1 if before is not None and before[0] == run else 1
@@ -149,12 +150,21 @@ def _asked(store: Store, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
         if file:
             if not revisit:
                 originals[digest] = (file, offset, date)
+            elif digest not in originals and (twin := _twin(store, visit)) is not None:
+                originals[digest] = twin
             events.append(_stored(
                 store, ended, file=file, offset=offset, length=length, digest=digest,
                 is_revisit=bool(revisit), original=originals.get(digest),
             ))  # fmt: skip
         before = (run, outcome, code)
     return events
+
+
+def _twin(store: Store, visit: int) -> tuple[int, int, str] | None:
+    """The record of another page that a revisit refers to; None: of another collection, or old."""
+    home, original = rows_of(store, [visit]).get(visit, ("", 0))
+    found = None if home else kept(store, [original]).get(original)
+    return found and (found.file, found.offset, f"{found.date} of {found.url}")
 
 
 def _hidden(store: Store, page: int) -> list[Event]:
@@ -181,7 +191,11 @@ def _stored(
     if is_revisit:
         if original is not None:
             first, place, date = original
-            facts["revisit_of"] = {"file": _file_name(store, first), "offset": place, "date": date}
+            facts["revisit_of"] = {
+                "file": _file_name(store, first),
+                "offset": place,
+                "date": date.partition(" ")[0],
+            }
         text += f", as a revisit of {original[2]}" if original else ", as a revisit"
     return Event(at=at, what="stored", text=text, facts=facts)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from geomi.archive import duplicates_tables
 from geomi.archive import tables as archive
-from geomi.frontier import alias_schema, counters
+from geomi.frontier import alias_schema, counters, equivalence_tables
 from geomi.frontier import tables as frontier
 from geomi.history import meaningless_tables as meaningless
 from geomi.history import tables as history
@@ -67,6 +68,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     archive.SCHEMA_2,
     meaningless.SCHEMA,
     archive.IMPORTS,
+    (*duplicates_tables.INDEX_IN_STORE, *duplicates_tables.REFERS, *equivalence_tables.RULES),
 )
 
 
@@ -124,3 +126,12 @@ def running_agents(store: Store) -> list[tuple[Any, ...]]:
         "SELECT agent, incarnation, host, pid, facts FROM agents WHERE state = 'running'"
         " ORDER BY incarnation"
     )
+
+
+def put_facts(store: Store, agent: str, incarnation: int, facts: str) -> None:
+    """What `status` shows of one life of an agent, as JSON."""
+    with store.transaction():
+        store.run(
+            "UPDATE agents SET facts = ? WHERE agent = ? AND incarnation = ?",
+            (facts, agent, incarnation),
+        )

@@ -16,6 +16,7 @@ from geomi import url as urls
 from geomi.cluster import tables as cluster_tables
 from geomi.cluster.verify_archive import BytesDisk, Disk, RealDisk, check_archive
 from geomi.cluster.verify_past import check_files, check_past, past_of
+from geomi.cluster.verify_revisits import Elsewhere, check_revisits
 from geomi.frontier import counters
 from geomi.history.past import Past
 from geomi.records import Reason
@@ -85,10 +86,12 @@ def verify(
     disk: Disk | None = None,
     directories: Sequence[str] = (),
     quick: bool = False,
+    elsewhere: Elsewhere | None = None,
 ) -> Report:
     """Every check. `where` turns an archive directory into a path; `directories` are those set.
 
     `quick` leaves out the digests and what looks at every URL, and samples the records of a file.
+    `elsewhere`: what collections that share the index have of a visit.
     """
     found = Findings()
     disk = disk or RealDisk()
@@ -96,6 +99,10 @@ def verify(
         check_archive(
             store, found.add, found.counts, where=where, disk=disk, directories=directories,
             quick=quick,
+        )  # fmt: skip
+        check_revisits(
+            store, found.add, found.counts, where=where, disk=disk, quick=quick,
+            elsewhere=elsewhere,
         )  # fmt: skip
     return found.report()
 
@@ -198,6 +205,7 @@ def _check_pages(store: Store, found: Findings, past: Past) -> None:
     for page, url, file, offset in store.each(
         'SELECT p.page, p.url, p.file, p."offset" FROM pages p WHERE p.file > 0'
         f" AND NOT EXISTS ({_PLACED})"
+        " AND p.stored_url = ''"  # else another page's visit did: see verify_revisits
     ):
         # An older copy is chosen again where younger ones were hidden; it may have moved by then.
         if not past.has_place(page, file, offset):

@@ -118,7 +118,7 @@ class BytesDisk:
         return True
 
 
-class _File(NamedTuple):
+class File(NamedTuple):
     file: int
     directory: str
     name: str
@@ -160,7 +160,7 @@ def check_archive(
     _check_places(store, add)
     # Disk first, store then: a file has its row before it exists.
     there = _on_disk(store, where, disk, directories)
-    files = [_File(*row) for row in tables.all_files(store)]
+    files = [File(*row) for row in tables.all_files(store)]
     _check_strangers(files, there, add, counts, where=where, disk=disk)
     counts["files"] = len(files)
     counts["files.open"] = sum(1 for file in files if file.state == "open")
@@ -194,7 +194,7 @@ def _on_disk(store: Store, where: Where, disk: Disk, directories: Sequence[str])
 
 
 def _check_strangers(
-    files: list[_File], there: dict[str, str], add: Add, counts: Counter[str], *, where: Where,
+    files: list[File], there: dict[str, str], add: Add, counts: Counter[str], *, where: Where,
     disk: Disk,
 ) -> None:  # fmt: skip
     mine = set()
@@ -218,7 +218,7 @@ def _index_path(path: str) -> str:
 
 
 def _check_one(
-    store: Store, file: _File, add: Add, counts: Counter[str], *, where: Where, disk: Disk,
+    store: Store, file: File, add: Add, counts: Counter[str], *, where: Where, disk: Disk,
     quick: bool,
 ) -> None:  # fmt: skip
     final = os.path.join(where(file.directory), file.name)
@@ -258,7 +258,7 @@ def _check_one(
         add("records", str(error).removeprefix(f"{path} "), file.name)
 
 
-def _kept(store: Store, file: _File, past: Past) -> Iterator[_Kept]:
+def kept_in(store: Store, file: File, past: Past) -> Iterator[_Kept]:
     """What visits put into the committed part of a file, by offset."""
     moved = past.of_file(_MOVED, file.file)
     yield from merge(
@@ -272,7 +272,7 @@ def _place(one: _Kept) -> tuple[int, int]:
     return one.offset, one.visit
 
 
-def _kept_here(store: Store, file: _File) -> Iterator[_Kept]:
+def _kept_here(store: Store, file: File) -> Iterator[_Kept]:
     for row in store.each(
         'SELECT v."offset", v.length, coalesce(p.url, v.url), v.stored_date, v.digest, v.code,'
         " v.revisit, v.visit FROM files f JOIN visits v"
@@ -294,10 +294,10 @@ def _committed(source: BinaryIO, length: int) -> Iterator[Member]:
 
 
 def _walk(
-    store: Store, file: _File, path: str, add: Add, counts: Counter[str], past: Past, *, disk: Disk
+    store: Store, file: File, path: str, add: Add, counts: Counter[str], past: Past, *, disk: Disk
 ) -> None:
     """Each response and revisit belongs to exactly one visit, or to an orphan; and the reverse."""
-    kept = _kept(store, file, past)
+    kept = kept_in(store, file, past)
     want = next(kept, None)
     orphans = iter(tables.orphans_of(store, file.file))
     orphan = next(orphans, None)
@@ -332,10 +332,10 @@ def _walk(
 
 
 def _sample(
-    store: Store, file: _File, path: str, add: Add, counts: Counter[str], past: Past, *, disk: Disk
+    store: Store, file: File, path: str, add: Add, counts: Counter[str], past: Past, *, disk: Disk
 ) -> None:
     """The heads of some records, evenly spread over the file's visits; the last one too."""
-    kept = list(_kept(store, file, past))
+    kept = list(kept_in(store, file, past))
     step = max(1, len(kept) // SAMPLED)
     chosen = kept[::step]
     if kept and chosen[-1] is not kept[-1]:
@@ -352,7 +352,7 @@ def _sample(
                 _compare(file, member, want, add, is_whole=False)
 
 
-def _compare(file: _File, member: Member, want: _Kept, add: Add, *, is_whole: bool) -> None:
+def _compare(file: File, member: Member, want: _Kept, add: Add, *, is_whole: bool) -> None:
     """A record with the visit that names it. Reads its block only if `is_whole`."""
     pairs: list[tuple[str, object, object]] = [
         ("type", compared.type_of(member, want.code), "revisit" if want.revisit else "response"),
@@ -372,7 +372,7 @@ def _compare(file: _File, member: Member, want: _Kept, add: Add, *, is_whole: bo
                 f"{file.name} at {want.offset}")  # fmt: skip
 
 
-def _check_index(store: Store, file: _File, path: str, add: Add, past: Past, *, disk: Disk) -> None:
+def _check_index(store: Store, file: File, path: str, add: Add, past: Past, *, disk: Disk) -> None:
     """The index beside a closed file says what the store says."""
     name = _index_path(file.name)
     if disk.size(path) is None:

@@ -13,7 +13,7 @@ from geomi.cluster.commands import Letter
 from geomi.cluster.context import Context, Plan
 from geomi.cluster.filling import Filling
 from geomi.cluster.found import NewPage
-from geomi.frontier import aliases, retry
+from geomi.frontier import aliases, equivalences, retry
 from geomi.frontier.scope import prefix_of
 from geomi.frontier.tables import Known
 from geomi.records import PASSES_SEEN, Capture, Page, Reason, Target
@@ -27,6 +27,9 @@ _BUT_NEARER = 1 << 40
 _REFUSED = 0x5BF0_3635_D1C9_7A2B
 #: Sites outside whose candidates are counted; beyond it counting begins anew.
 _OUTSIDE_SITES = 100_000
+
+#: Reasons for which a URL is asked for whatever rules say of it.
+_BY_NAME = Reason.SEED | Reason.DUE | Reason.NOTICE | Reason.ALIAS
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PAGE_HOPS = 20  # redirects in a row that a page may need
@@ -221,6 +224,32 @@ class Wishes:
             params = (urls.url_hash(twin), twin, ctx.kept, domain, kind, via, depth, party, now)
             self._filling.touch(ctx).outside.append((ctx.site_id, params, hops, ""))
         return aliases.WHY + twin
+
+    def equivalent(self, ctx: Context, known: Known, *, now: float) -> str:
+        """Why a URL is not asked for: a rule says which other one it is; that one is wanted.
+
+        Empty where no rule says so, it was asked for by name, its turn for a check has come, or the
+        other one would be refused.
+        """
+        if known.reason & _BY_NAME or (known.kind == "s" and not known.hops):
+            return ""
+        found = equivalences.standing(ctx.equivalents, known.url)
+        if found is None or urls.url_hash(known.url) % equivalences.CHECKED == 0:
+            return ""
+        number, twin = found
+        parts = urls.split(twin)
+        state = ctx.robots.get(parts.authority)
+        denied = state is not None and (
+            state.given_up is not None
+            or (state.rules is not None and not state.rules.allows(parts.target))
+        )
+        if denied or ctx.scope.refusal(twin, known.kind, known.depth):
+            return ""
+        self._inside(
+            ctx, Target(twin, ctx.site), known.kind, known.depth, known.party, known.via,
+            hops=known.hops, now=now,
+        )  # fmt: skip
+        return f"{equivalences.WHY}{number}:{twin}"
 
     def _elsewhere(
         self,

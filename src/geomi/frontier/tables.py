@@ -179,13 +179,14 @@ class Known(NamedTuple):
     reason: int
     not_before: float
     tries: int
+    stored_url: str = ""  # whose response the stored copy is; empty: its own
 
 
 _PAGE = (
     "p.page, p.url, w.depth, p.depth, p.party, p.kind, p.via, p.hops, p.outcome, p.fails, p.visits,"
     " p.digest, p.etag, p.last_modified, p.stored_date, p.stored_id, p.stored_digest"
 )
-KNOWN = _PAGE + ", w.reason, w.not_before, w.tries"
+KNOWN = _PAGE + ", w.reason, w.not_before, w.tries, p.stored_url"
 
 
 def window(store: Store, site_id: int, *, after: tuple[int, int], limit: int) -> list[Known]:
@@ -202,7 +203,8 @@ def window(store: Store, site_id: int, *, after: tuple[int, int], limit: int) ->
 def known_page(store: Store, page: int, *, rank: int) -> Known:
     """One page with what the store knows of it, to wait at `rank`."""
     row = store.one(
-        f"SELECT {_PAGE.replace('w.depth', '?')}, 0, 0.0, 0 FROM pages p WHERE p.page = ?",
+        f"SELECT {_PAGE.replace('w.depth', '?')}, 0, 0.0, 0, p.stored_url FROM pages p"
+        " WHERE p.page = ?",
         (rank, page),
     )
     assert row is not None
@@ -248,7 +250,10 @@ _SETTLED = (
     " first_visited = CASE WHEN first_visited = 0 THEN ? ELSE first_visited END,"
     " last_changed = CASE WHEN ? > last_changed THEN ? ELSE last_changed END"
 )
-_STORED = 'file = ?, "offset" = ?, length = ?, stored_date = ?, stored_id = ?, stored_digest = ?'
+_STORED = (
+    'file = ?, "offset" = ?, length = ?, stored_date = ?, stored_id = ?, stored_digest = ?,'
+    " stored_url = ?"
+)
 SETTLE_PAGE = f"UPDATE pages SET {_SETTLED} WHERE page = ?"
 STORE_PAGE = f"UPDATE pages SET {_STORED} WHERE page = ?"
 #: Parameters of STORE_PAGE without its page, then of SETTLE_PAGE: one change of a row, not two.

@@ -109,6 +109,10 @@ class Past:
         """The numbers of the moved visits of a batch."""
         return list(self._ask("visit", "WHERE batch = ?", (batch,)))
 
+    def chosen(self, columns: str, condition: str, params: Iterable[Any] = ()) -> Iterator[Row]:
+        """These columns of the moved visits for which something holds."""
+        return self._ask(columns, f"WHERE {condition}", params)
+
     def of_batch_where(self, batch: int, columns: str, where: str) -> list[Row]:
         """These columns of those of its moved visits for which `where` holds."""
         return list(self._ask(columns, f"WHERE batch = ? AND {where}", (batch,)))

@@ -10,7 +10,7 @@ from geomi.errors import InternalError
 from geomi.store.store import SQLITE, Store
 
 #: Tables that say how one kind of store is used, and are nothing of the collection's.
-OWN = frozenset({"coordinator"})
+OWN = frozenset({"coordinator", "payloads", "homes", "reflected"})
 _ROWS = 5_000  # written at once
 
 
