@@ -24,6 +24,7 @@ _MODULES = {
     "seeds": ("seeds",),
     "explain": ("explain",),
     "store": ("store",),
+    "archive": ("archive",),
 }
 
 
