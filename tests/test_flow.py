@@ -13,6 +13,7 @@ import pytest
 
 import geomi
 from geomi import flow
+from geomi.archive import rewrite_tables
 from geomi.flow import PARTS, Role
 from geomi.frontier import alias_schema
 from geomi.store import Both
@@ -196,7 +197,11 @@ def test_the_map_names_the_tables_that_each_part_keeps() -> None:
         schema: tuple[str | Both, ...] = ()
         if f"{part.name}.tables" in modules():
             tables = importlib.import_module(f"geomi.{part.name}.tables")
-            later = {"cluster": (getattr(tables, "HELM", ""),), "frontier": alias_schema.ALIASES}
+            later = {
+                "archive": rewrite_tables.SCHEMA,
+                "cluster": (getattr(tables, "HELM", ""),),
+                "frontier": alias_schema.ALIASES,
+            }
             schema = (
                 *tables.SCHEMA_1,
                 *getattr(tables, "SCHEMA_2", ()),

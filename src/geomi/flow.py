@@ -100,7 +100,8 @@ PARTS = (
     ),
     Part(
         name="archive", role=Role.STAGE, takes=("Capture", "Page"), gives=("Place",),
-        shell=("check", "files", "source"), tables=("files", "orphans"),
+        shell=("check", "files", "source"),
+        tables=("files", "orphans", "rewrites", "edits", "generations"),
         does="Archive: keeps what came over the wire, as WARC 1.1 and CDXJ that any replay tool"
         " reads.",
     ),
@@ -136,9 +137,9 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "collection", "drive", "forked", "gather", "given", "helm", "ledger",
-               "local", "node", "on_ray", "pieces", "reading", "recover", "shell", "simfiles",
-               "transfer", "vault", "verify_archive"),
+        shell=("admit", "collection", "doubles", "drive", "forked", "gather", "given", "helm",
+               "ledger", "local", "node", "on_ray", "pieces", "reading", "recover", "shell",
+               "simfiles", "transfer", "vault", "verify_archive"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",
@@ -155,7 +156,7 @@ LIBRARIES = {
     "aiodns": ("fetch.dns",),
     "chardetng_py": ("extract.guess",),
     "duckdb": ("history.parquet",),
-    "isal": ("archive.record", "archive.source", "extract.unpack"),
+    "isal": ("archive.generation", "archive.record", "archive.source", "extract.unpack"),
     "maxminddb": ("seeds.countries",),
     "psycopg": ("store.postgres",),
     "publicsuffixlist": ("url",),

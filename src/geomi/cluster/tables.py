@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from geomi.archive import rewrite_tables
 from geomi.archive import tables as archive
 from geomi.frontier import alias_schema, counters
 from geomi.frontier import tables as frontier
@@ -64,6 +65,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     frontier.SCHEMA_4,
     alias_schema.CHECKED,
     archive.SCHEMA_2,
+    rewrite_tables.SCHEMA,
 )
 
 

@@ -158,7 +158,10 @@ def _check_counters(store: Store, found: Findings, past: Past) -> None:
 
 _PLACED = (
     "SELECT 1 FROM visits v WHERE v.page = p.page AND v.page > 0 AND v.file = p.file"
-    ' AND v."offset" = p."offset" AND v.length = p.length AND v.revisit = 0'
+    ' AND v."offset" = p."offset" AND v.length = p.length'
+    # Of a file that was rewritten it may be a revisit: the payload is kept with another capture.
+    " AND (v.revisit = 0 OR EXISTS (SELECT 1 FROM files f WHERE f.file = v.file"
+    " AND f.generation > 0))"
 )
 _MADE_BY_VISITS = ", ".join(
     f"'{state}'" for state in (Outcome.OK, Outcome.CUT, Outcome.SAME, Outcome.CODE, Outcome.GONE)
