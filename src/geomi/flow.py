@@ -138,8 +138,9 @@ PARTS = (
     Part(
         name="cluster", role=Role.MEETING,
         shell=("admit", "collection", "doubles", "drive", "forked", "gather", "given", "helm",
-               "ledger", "local", "node", "on_ray", "pieces", "reading", "recover", "shell",
-               "simfiles", "transfer", "vault", "verify_archive"),
+               "ledger", "local", "node", "on_ray", "pieces", "reading", "recover",
+               "restoring", "shell",
+               "simfiles", "transfer", "vault", "verify_archive", "workplace"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",
@@ -166,6 +167,7 @@ LIBRARIES = {
     "sqlite3": ("store.sqlite",),
     "uvloop": ("cluster.shell", "world.__main__"),
     "xxhash": ("url", "world.chance"),
+    "zlib_ng": ("archive.generation",),
 }
 
 #: The river: what moves from part to part while pages are collected. (from, to, what)

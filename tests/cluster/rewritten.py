@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from cluster.small import SEED, Small
 from geomi.archive.files import Files, RealFiles
@@ -17,6 +18,7 @@ from geomi.cluster.switching import Shell
 from geomi.cluster.verify import verify
 from geomi.history.past import Past
 from geomi.settings import History
+from geomi.store import Store
 
 
 def prose(seed: int) -> bytes:
@@ -103,16 +105,19 @@ class Replayed(NamedTuple):
 
 
 def replayed(small: Small) -> dict[int, Replayed]:
-    """Every capture by its visit, revisits resolved by what they refer to, and by nothing else."""
-    store = small.store
-    files = {
-        file: str(Path(small.place.archive_path(directory)) / name)
-        for file, directory, name in store.all("SELECT file, directory, name FROM files")
-    }
+    """Every capture by its visit."""
+    return replay(small.store, where=small.place.archive_path, path_of=lambda path: path)
+
+
+def replay(
+    store: Store, *, where: Callable[[str], str], path_of: Callable[[str], str | BinaryIO],
+    readable: Callable[[str], str] = lambda path: path,
+) -> dict[int, Replayed]:  # fmt: skip
+    """Revisits are resolved by the URI and date they refer to, and by nothing else."""
     records: dict[tuple[int, int], Any] = {}
     responses: dict[tuple[str, str], tuple[bytes, bytes]] = {}
-    for file, path in files.items():
-        for member in members(path):
+    for file, directory, name in store.all("SELECT file, directory, name FROM files"):
+        for member in members(path_of(os.path.join(where(directory), name))):
             if member.type not in ("response", "revisit"):
                 continue
             http = member.http_head()
@@ -127,7 +132,7 @@ def replayed(small: Small) -> dict[int, Replayed]:
                 responses[member.target_uri, member.date] = (http, body)
     columns = 'visit, file, "offset"'
     visits = store.all(f"SELECT {columns} FROM visits WHERE file > 0")
-    past = Past.of(store, small.place.archive_path)
+    past = Past.of(store, lambda name: readable(where(name)))
     visits += [row for row in past.by_visit(columns) if row[1]]
     found = {}
     for visit, file, offset in visits:

@@ -7,19 +7,18 @@ edited record is taken apart and its digests are computed.
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha1
 from typing import Any, BinaryIO, NamedTuple
 
 from isal import isal_zlib
+from zlib_ng import zlib_ng
 
 from geomi.archive import edits as changes
 from geomi.archive.edits import Action, Head
 from geomi.archive.names import EMPTY_DIGEST, sha1_b32, sha1_name
 from geomi.archive.reader import Member, members
-from geomi.archive.record import gzip_member
 from geomi.archive.rewrite_tables import Edit
 from geomi.archive.shifts import Kind, Shifts
 from geomi.archive.source import Gzip, Plain, opened
@@ -27,6 +26,7 @@ from geomi.errors import RemoteError, ResourceError
 
 _PIECE = 1 << 20
 _GZIP = 31
+_ISAL_LEVEL_MAX = 3
 _END = b"\r\n\r\n"
 _ONE_SHOT = 1 << 20  # records up to here are deflated in one call
 
@@ -116,8 +116,16 @@ def _inflated(file: BinaryIO, name: str, start: int, end: int) -> Iterator[Itera
         )
 
 
+def _packed(data: bytes, level: int) -> bytes:
+    """One gzip member. ISA-L has no level beyond 3; zlib-ng takes half of zlib's time for the same
+    density (docs/design/archive.md)."""
+    if level <= _ISAL_LEVEL_MAX:
+        return isal_zlib.compress(data, level, _GZIP)
+    return zlib_ng.compress(data, level, _GZIP)
+
+
 def _deflated(pieces: Iterator[bytes], level: int) -> Iterator[bytes]:
-    """One gzip member; ISA-L has no level beyond 3, zlib goes on."""
+    """One gzip member of a record that may be large."""
     first: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -126,12 +134,12 @@ def _deflated(pieces: Iterator[bytes], level: int) -> Iterator[bytes]:
         if size > _ONE_SHOT:
             break
     if size <= _ONE_SHOT:
-        yield gzip_member(b"".join(first), level)
+        yield _packed(b"".join(first), level)
         return
     z = (
         isal_zlib.compressobj(level, isal_zlib.DEFLATED, _GZIP)
-        if level <= 3
-        else zlib.compressobj(level, zlib.DEFLATED, _GZIP)
+        if level <= _ISAL_LEVEL_MAX
+        else zlib_ng.compressobj(level, zlib_ng.DEFLATED, _GZIP)
     )
     for piece in first:
         yield z.compress(piece)
@@ -158,7 +166,7 @@ def _edited(
         head = changes.as_revisit(
             head, edit.original, block_length=len(block), block_digest=sha1_b32(block)
         )
-        made = gzip_member(head.bytes() + block + _END, form.dense or form.level)
+        made = _packed(head.bytes() + block + _END, form.dense or form.level)
         # Of what deflates to next to nothing a revisit would only be longer.
         return iter([made]) if len(made) < edit.length else None
     if member.type != "revisit":
@@ -166,7 +174,7 @@ def _edited(
     block = member.read_all()
     if edit.action == Action.POINT:
         head = changes.pointed(head, edit.original)
-        return iter([gzip_member(head.bytes() + block + _END, form.dense or form.level)])
+        return iter([_packed(head.bytes() + block + _END, form.dense or form.level)])
     return _with_payload(head, block, *source(edit), level=form.dense or form.level)
 
 

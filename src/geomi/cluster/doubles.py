@@ -66,7 +66,7 @@ class Seen(NamedTuple):
     length: int
 
 
-_SEEN = 'visit, page, digest, code, date, url, file, "offset", length'
+SEEN = 'visit, page, digest, code, date, url, file, "offset", length'
 #: The path of a file; None: it is not here, so nothing in it is touched or referred to.
 PathOf = Callable[[int], str | None]
 
@@ -138,7 +138,7 @@ class Doubles:
         """A "not modified" has no headers but those of what it refers to: that stays a response."""
         held = []
         for row in self._captures.each(
-            f"SELECT {_SEEN} FROM seen r WHERE r.revisit = 1 AND (SELECT count(*) FROM (SELECT 1"
+            f"SELECT {SEEN} FROM seen r WHERE r.revisit = 1 AND (SELECT count(*) FROM (SELECT 1"
             " FROM seen s WHERE s.digest = r.digest AND s.revisit = 0 LIMIT 2)) = 2"
         ):
             one = Seen(*row)
@@ -169,7 +169,7 @@ class Doubles:
         first: Seen | None = None  # of those alike, not looked at yet
         originals: dict[str, Original] = {}  # by Location, of those alike
         for row in self._captures.each(
-            f"SELECT {_SEEN}, size, held FROM seen WHERE revisit = 0 AND outcome <> 'cut'"
+            f"SELECT {SEEN}, size, held FROM seen WHERE revisit = 0 AND outcome <> 'cut'"
             " AND digest <> '' ORDER BY digest, code, date, visit"
         ):
             self.counts["captures"] += 1
@@ -233,7 +233,7 @@ class Doubles:
 
     def _referring(self) -> None:
         for row in self._captures.each(
-            f"SELECT {_SEEN} FROM seen r WHERE r.revisit = 1 AND EXISTS (SELECT 1 FROM seen s"
+            f"SELECT {SEEN} FROM seen r WHERE r.revisit = 1 AND EXISTS (SELECT 1 FROM seen s"
             " WHERE s.digest = r.digest AND s.to_date <> '')"
         ):
             one = Seen(*row)

@@ -27,7 +27,6 @@ from geomi.cluster.switching import (
     forward,
 )
 from geomi.errors import OperatorError, RemoteError, ResourceError
-from geomi.history import tables as history_tables
 from geomi.store import Store
 
 WHO = "archive rewrite"
@@ -239,7 +238,6 @@ class Rewriting:
         files.rename(new + OPEN, new)
         target = Target(name, length, self._folder_of(kept) or "")
         forward(self._shell, kept, target, shifts, rewrite=job.rewrite, who=who)
-        history_tables.number_batches(self._store)
         done.files += 1
         done.before_bytes += kept.committed
         done.after_bytes += length
@@ -288,7 +286,6 @@ class Rewriting:
             self._clear(kept)
         with self._store.transaction():
             rewrite_tables.set_job(self._store, job.rewrite, "aborted", {}, self._shell.now())
-        history_tables.number_batches(self._store)
         return back
 
     def purge(self) -> tuple[int, int]:

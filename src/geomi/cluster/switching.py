@@ -23,6 +23,7 @@ from geomi.errors import InternalError, ResourceError
 from geomi.frontier import copies
 from geomi.frontier.counters import take_ids
 from geomi.history import parquet, places
+from geomi.history import tables as history_tables
 from geomi.history.past import Part, Past, parts_of
 from geomi.history.places import Placed
 from geomi.store import Store
@@ -76,6 +77,7 @@ def forward(
             rewrite_tables.orphans_out(store, old.file)
             _switch_parts(shell, parts, batch)
             places.tell_moved(store, batch, old.file)
+            history_tables.number_batches(store)  # its owner is the coordinator
             write_index(shell, old.file, target)
 
 
@@ -100,6 +102,7 @@ def backward(shell: Shell, now_it_is: Kept, target: Target, shifts: Shifts, *, w
             )  # fmt: skip
             _switch_parts(shell, parts, batch)
             places.tell_moved(store, batch, now_it_is.file)
+            history_tables.number_batches(store)
             write_index(shell, now_it_is.file, target)
 
 
