@@ -9,7 +9,7 @@ import typer
 app = typer.Typer(no_args_is_help=True)
 
 #: Modules that add commands to the group, in the order of `geomi archive --help`.
-_MODULES: tuple[str, ...] = ("archive_rewrite", "archive_restore")
+_MODULES: tuple[str, ...] = ("archive_rewrite", "archive_restore", "archive_delete")
 
 
 def register(into: typer.Typer) -> None:

@@ -99,7 +99,8 @@ class Coordinator:
             "INSERT INTO pending (site_id, depth, page, reason, not_before, weight, tries)"
             " SELECT site_id,"
             " depth + CASE WHEN fails < 8 THEN fails ELSE 8 END * 4, page, ?, 0, 0, 0 FROM pages"
-            " WHERE outcome NOT IN ('skip', 'bad') AND page NOT IN (SELECT page FROM pending)"
+            " WHERE outcome NOT IN ('skip', 'bad', 'erased')"
+            " AND page NOT IN (SELECT page FROM pending)"
             f" AND site_id NOT IN ({alias_tables.SECOND_NAMES})"
             " ON CONFLICT (site_id, depth, page) DO NOTHING",
             (int(Reason.AGAIN),),

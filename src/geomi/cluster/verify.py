@@ -230,7 +230,7 @@ def _check_pending(store: Store, found: Findings) -> None:
         found.add("pending twice", "waits twice, wanted once", url)
     for url, outcome in store.each(
         "SELECT p.url, p.outcome FROM pending w JOIN pages p ON p.page = w.page"
-        " WHERE p.outcome IN ('skip', 'bad', 'Conn')"
+        " WHERE p.outcome IN ('skip', 'bad', 'Conn', 'erased')"
     ):
         found.add("pending settled", f"waits, but is settled as {outcome}", url)
     waiting_new = _number(
@@ -283,7 +283,8 @@ def _check_visits(store: Store, found: Findings) -> None:
     for (url,) in store.each(
         "SELECT d.url FROM seeds d LEFT JOIN sites s ON s.site = d.site WHERE NOT EXISTS"
         " (SELECT 1 FROM pages p WHERE p.site_id = s.site_id AND p.url_hash = d.url_hash"
-        " AND p.url = d.url) AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.url = d.url)"
+        " AND p.url = d.url) AND coalesce(s.state, '') <> 'refused'"
+        " AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.url = d.url)"
     ):
         found.add("seeds", "a seed that is neither a page nor in the inbox", url)
 
