@@ -89,7 +89,8 @@ docs: .make/venv
 
 bench: .make/venv $(if $(filter peers full,$(SUITE)),.make/bench)
 	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 openjdk-17-doc wget wget2
-	@$(BIN)/python $(if $(filter million,$(SUITE)),bench/million.py,bench/run.py \
+	@$(if $(filter archive,$(SUITE)),$(BIN)/python bench/rewriting.py --runs "$(or $(RUNS),3)")
+	@$(if $(filter archive,$(SUITE)),:,$(BIN)/python) $(if $(filter million,$(SUITE)),bench/million.py,bench/run.py \
 	    $(if $(SUITE),--suite "$(SUITE)")) $(if $(RUNS),--runs "$(RUNS)")
 
 bench-scale: .make/dev

@@ -12,6 +12,7 @@ from cluster.small import SEED, Small
 from geomi.archive.files import Files, RealFiles
 from geomi.archive.reader import members
 from geomi.archive.rewrite_tables import Kept
+from geomi.cluster.collection import Collection
 from geomi.cluster.mover import Mover
 from geomi.cluster.rewriting import Rewriting
 from geomi.cluster.switching import Shell
@@ -88,9 +89,11 @@ def folder_of(small: Small) -> Callable[[Kept], str | None]:
 
 
 def problems(small: Small, *, quick: bool = False) -> list[str]:
-    report = verify(
-        small.store, where=small.place.archive_path, directories=("archive",), quick=quick
-    )
+    return problems_of(small.store, small.place, quick=quick)
+
+
+def problems_of(store: Store, place: Collection, *, quick: bool) -> list[str]:
+    report = verify(store, where=place.archive_path, directories=("archive",), quick=quick)
     return [f"{one.where}: {one.what}" for one in report.problems]
 
 
@@ -138,6 +141,8 @@ def replay(
     for visit, file, offset in visits:
         kind, uri, date, http, body, refers = records[file, offset]
         if kind == "revisit":
+            if refers not in responses:
+                continue  # it does not replay
             original, body = responses[refers]
             http = http or original
         found[visit] = Replayed(uri, date, http.split()[1].decode(), http, body)

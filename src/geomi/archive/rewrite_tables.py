@@ -164,8 +164,15 @@ def edit_at(store: Store, file: int, offset: int) -> Edit:
 
 
 def edited_files(store: Store) -> list[int]:
-    """Files with edits; those that give a payload to others' revisits come as they are numbered."""
-    return [row[0] for row in store.all("SELECT DISTINCT file FROM edits ORDER BY file")]
+    """Files with edits. Those come first in which a capture gets its payload, or another original:
+    so the one it referred to is there until then."""
+    return [
+        row[0]
+        for row in store.all(
+            "SELECT file FROM edits GROUP BY file ORDER BY"
+            " max(CASE WHEN action IN ('response', 'point') THEN 1 ELSE 0 END) DESC, file"
+        )
+    ]
 
 
 def count_edits(store: Store) -> dict[str, tuple[int, int]]:

@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from isal import isal_zlib
 
-from cluster.rewritten import Replayed, doubled, moved, not_modified, replay
+from cluster.rewritten import TEXT, Replayed, doubled, moved, not_modified, replay
 from geomi.archive import rewrite_tables
+from geomi.archive.names import sha1_b32
+from geomi.cluster.collection import Collection
+from geomi.cluster.deleting import Deleting
 from geomi.cluster.rewriting import Rewriting, Wish
 from geomi.cluster.simfiles import SimFiles
 from geomi.cluster.simstore import SimStore
 from geomi.cluster.simulate import SimCrash
 from geomi.cluster.switching import Shell
 from geomi.cluster.verify import BytesDisk, verify
+from geomi.cluster.workplace import workplace
+from geomi.config import Settings
 
 T = 1_800_000_000.0
 
@@ -74,22 +81,47 @@ class Attempt:
     def where(self, name: str) -> str:
         return f"{self._world.folder}/{name}"
 
+    def shell(self) -> Shell:
+        return Shell(store=self.store, files=self.files, where=self.where, now=lambda: T)
+
     def work(self) -> Rewriting:
-        shell = Shell(store=self.store, files=self.files, where=self.where, now=lambda: T)
-        return Rewriting(shell, folder_of=lambda kept: self.where(kept.directory))
+        return Rewriting(self.shell(), folder_of=lambda kept: self.where(kept.directory))
+
+    def deleting(self) -> Deleting:
+        here = workplace(
+            Collection(self._world.folder), Settings(), self.store, files=self.files
+        )  # fmt: skip
+        here = replace(here, shell=self.shell(), folder_of=lambda kept: self.where(kept.directory))
+        return Deleting(here, self.work())
+
+    def inside(self) -> Iterator[bytes]:
+        """All that lies on the disk, inflated."""
+        for data in self.files.data.values():
+            rest = bytes(data)
+            while rest.startswith(b"\x1f\x8b"):
+                z = isal_zlib.decompressobj(31)
+                yield z.decompress(rest)
+                rest = z.unused_data
+            yield rest
 
     def must_be_whole(self, *, is_over: bool = False) -> None:
+        assert self._world.before == self.must_verify(is_over=is_over)
+
+    def must_verify(self, *, is_over: bool) -> dict[int, Replayed]:
+        """What replays now; nothing is wrong with it."""
+
         def opened(path: str) -> BytesIO:
             return BytesIO(self.files.data[path])
 
-        assert self._world.before == replay(
+        found = replay(
             self.store, where=self.where, path_of=opened, readable=self.files.readable
-        )
+        )  # fmt: skip
         report = verify(
             self.store, where=self.where, disk=BytesDisk(self.files.data),
             directories=("archive",), quick=not is_over,
         )  # fmt: skip
         assert report.problems == ()
+        return found
 
     def is_under_way(self) -> bool:
         return rewrite_tables.under_way(self.store) is not None
@@ -176,6 +208,38 @@ def test_killed_while_visits_are_in_parquet_their_places_are_right(tmp_path: Pat
 def test_killed_at_every_point_with_visits_in_parquet(tmp_path: Path) -> None:
     world = world_of(tmp_path / "c", is_moved=True)
     must_survive(world, list(points(world, 1_000)))
+
+
+def test_a_deletion_that_is_killed_goes_on_and_leaves_nothing(tmp_path: Path) -> None:
+    world = world_of(tmp_path / "c", is_moved=False)
+    digest = sha1_b32(TEXT)
+    options = {"kind": "digest", "value": digest, "purge": True, "by": "me", "why": "", "level": 1}
+    stays = {visit: one for visit, one in world.before.items() if one.payload != TEXT}
+
+    def deleted(attempt: Attempt) -> None:
+        job = rewrite_tables.under_way(attempt.store)
+        if job is None:
+            with attempt.store.transaction():
+                job = rewrite_tables.begin(attempt.store, "delete", options, T)
+        attempt.deleting().run(job)
+
+    whole = Attempt(world)
+    deleted(whole)
+    last = len(whole.ticks)
+    for place, point in enumerate(range(1, last + 1, max(1, last // 30))):
+        attempt = Attempt(world, crash_at=point)
+        with pytest.raises(SimCrash):
+            deleted(attempt)
+        if place % 2:
+            attempt.files.power_cut(random.Random(point))
+        attempt.crash_at = 0
+        found = attempt.must_verify(is_over=False)
+        assert {visit: found[visit] for visit in stays} == stays
+        deleted(attempt)
+        assert attempt.must_verify(is_over=True) == stays
+        assert attempt.shown() == whole.shown()
+        assert not any(TEXT[50:90] in inside for inside in attempt.inside())
+        assert any(path.endswith("reports/deleted-0001.txt") for path in attempt.files.data)
 
 
 def _without_sync(files: SimFiles) -> None:
