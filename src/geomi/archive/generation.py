@@ -164,7 +164,7 @@ def _edited(
         if block is None:
             return None
         head = changes.as_revisit(
-            head, edit.original, block_length=len(block), block_digest=sha1_b32(block)
+            head, edit.refers_to, block_length=len(block), block_digest=sha1_b32(block)
         )
         made = _packed(head.bytes() + block + _END, form.dense or form.level)
         # Of what deflates to next to nothing a revisit would only be longer.
@@ -173,7 +173,7 @@ def _edited(
         raise RemoteError(f"{name} at {edit.offset}: a {member.type!r}, wanted a revisit")
     block = member.read_all()
     if edit.action == Action.POINT:
-        head = changes.pointed(head, edit.original)
+        head = changes.pointed(head, edit.refers_to)
         return iter([_packed(head.bytes() + block + _END, form.dense or form.level)])
     return _with_payload(head, block, *source(edit), level=form.dense or form.level)
 

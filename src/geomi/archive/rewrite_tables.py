@@ -37,6 +37,8 @@ SCHEMA = (
         source INTEGER NOT NULL DEFAULT 0,    -- response: file of the payload; orphan: site
         source_generation INTEGER NOT NULL DEFAULT 0,  -- of that file; orphan: epoch
         source_offset INTEGER NOT NULL DEFAULT 0,
+        original INTEGER NOT NULL DEFAULT 0,  -- visit of the original
+        copy INTEGER NOT NULL DEFAULT 0,      -- page whose copy the record was, once switched
         PRIMARY KEY (file, "offset")
     )""",
     """CREATE TABLE generations (
@@ -77,9 +79,10 @@ class Edit(NamedTuple):
     source: int = 0
     source_generation: int = 0
     source_offset: int = 0
+    original: int = 0  # a visit
 
     @property
-    def original(self) -> Original:
+    def refers_to(self) -> Original:
         return Original(uri=self.uri, date=self.date, record_id=self.id)
 
 
@@ -138,13 +141,13 @@ def put_edits(store: Store, edits: Iterable[Edit]) -> None:
     """The first word about a record counts."""
     store.many(
         'INSERT INTO edits (file, "offset", length, action, uri, date, id, source,'
-        " source_generation, source_offset) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " source_generation, source_offset, original) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         ' ON CONFLICT (file, "offset") DO NOTHING',
         edits,
     )
 
 
-_EDIT = 'file, "offset", length, action, uri, date, id, source, source_generation, source_offset'
+_EDIT = ", ".join(f'"{name}"' if name == "offset" else name for name in Edit._fields)
 
 
 def edits_of(store: Store, file: int) -> Iterator[Edit]:
@@ -161,6 +164,18 @@ def edit_at(store: Store, file: int, offset: int) -> Edit:
     row = store.one(f'SELECT {_EDIT} FROM edits WHERE file = ? AND "offset" = ?', (file, offset))
     assert row is not None
     return Edit(*row)
+
+
+def was_copy(store: Store, rows: Iterable[tuple[int, int, int]]) -> None:
+    """(page, file, offset): what a page's copy was, for who takes it back."""
+    store.many('UPDATE edits SET copy = ? WHERE file = ? AND "offset" = ?', rows)
+
+
+def copies_of(store: Store, file: int) -> list[tuple[int, int, int]]:
+    """(page, offset, length) before, of pages whose copies became revisits."""
+    return store.all(
+        'SELECT copy, "offset", length FROM edits WHERE file = ? AND copy > 0', (file,)
+    )
 
 
 def edited_files(store: Store) -> list[int]:
@@ -290,15 +305,34 @@ def orphans(store: Store) -> Iterator[Edit]:
         yield Edit(file, offset, length, Action.ORPHAN, source=site_id, source_generation=epoch)
 
 
-_HAS_LIST = Both(
-    "SELECT 1 FROM sqlite_master WHERE name = 'meaningless'",
-    "SELECT 1 WHERE to_regclass('meaningless') IS NOT NULL",
+_HAS_TABLE = Both(
+    "SELECT 1 FROM sqlite_master WHERE name = ?",
+    "SELECT 1 WHERE to_regclass(?) IS NOT NULL",
 )
 
 
 def meaningless(store: Store) -> frozenset[str]:
     """Digests that somebody confirmed to mean nothing; none where no such list is kept."""
-    if store.one(_HAS_LIST.of(store)) is None:
+    if store.one(_HAS_TABLE.of(store), ("meaningless",)) is None:
         return frozenset()
     rows = store.all("SELECT digest FROM meaningless WHERE state = 'confirmed'")
     return frozenset(row[0] for row in rows)
+
+
+def keeps_references(store: Store) -> bool:
+    """True where the store has which visit each revisit refers to (`refers`), and of a page whose
+    payload is another URL's, which (`pages.stored_url`)."""
+    return store.one(_HAS_TABLE.of(store), ("refers",)) is not None
+
+
+def refer(store: Store, rows: Iterable[tuple[int, int]]) -> None:
+    """(revisit, original): visits of this collection."""
+    store.many(
+        "INSERT INTO refers (visit, home, original) VALUES (?, '', ?) ON CONFLICT (visit)"
+        " DO UPDATE SET home = excluded.home, original = excluded.original",
+        rows,
+    )
+
+
+def refer_no_more(store: Store, visits: Iterable[int]) -> None:
+    store.many("DELETE FROM refers WHERE visit = ?", [(visit,) for visit in visits])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -19,14 +19,21 @@ from typing import Any, Protocol
 from geomi import url as urls
 from geomi.archive import rewrite_tables
 from geomi.archive.companions import Companions
-from geomi.archive.edits import Action, Original
+from geomi.archive.edits import Action
 from geomi.archive.generation import record_at
 from geomi.archive.names import header_uri
 from geomi.archive.reader import members
 from geomi.archive.rewrite_tables import Edit, Job
 from geomi.archive.source import opened
 from geomi.cluster.certificate import facts_of, text_of
-from geomi.cluster.doubles import SEEN, Seen, is_whole_response, refers_to
+from geomi.cluster.doubles import (
+    SEEN,
+    Found,
+    Seen,
+    is_whole_response,
+    original_of,
+    refers_to,
+)
 from geomi.cluster.ledger import index_path, read_chunks
 from geomi.cluster.rewriting import Done, Rewriting
 from geomi.cluster.workplace import Workplace
@@ -44,26 +51,21 @@ _NAMED = 10_000
 class Sharing(Protocol):
     """Other collections whose revisits may refer to payloads of this one."""
 
-    def referrers(self, digest: str) -> int:
-        """How many captures elsewhere have their payload here."""
+    def elsewhere(self, visits: Sequence[int]) -> list[str]:
+        """Collections with captures that have their payload from these visits. OperatorError if
+        one cannot be asked."""
 
-    def promote(self, digest: str) -> bool:
-        """One of them takes the payload over. False: it cannot now."""
-
-    def forget(self, digests: Iterable[str]) -> None:
-        """Nothing may refer to these payloads here any more."""
+    def forget(self, visits: Sequence[int]) -> None:
+        """Nothing may refer to the payloads of these any more. Called before their records go."""
 
 
 class Alone:
     """A collection that shares no index of digests."""
 
-    def referrers(self, digest: str) -> int:
-        return 0
+    def elsewhere(self, visits: Sequence[int]) -> list[str]:
+        return []
 
-    def promote(self, digest: str) -> bool:
-        return True
-
-    def forget(self, digests: Iterable[str]) -> None:
+    def forget(self, visits: Sequence[int]) -> None:
         return None
 
 
@@ -121,14 +123,16 @@ class Deleting:
 
     # -- plan --------------------------------------------------------------------------------------
 
-    def plan(self, target: Target, sink: Any) -> dict[str, Any]:
-        """Every edit to the sink; the counts. Changes nothing."""
+    def plan(self, target: Target, sink: Any, *, forget: bool = False) -> dict[str, Any]:
+        """Every edit to the sink; the counts. Changes nothing of this collection; `forget`: the
+        index of payloads, if one is shared, does not name them from now on."""
         counts: Counter[str] = Counter()
         self._must_be_here()
         with self._work.captures() as captures, captures.transaction():
             captures.run(f"UPDATE seen SET doomed = 1 WHERE {_WHICH[target.kind]}",
                          (self._key(target),))  # fmt: skip
             captures.run('CREATE INDEX seen_doomed ON seen (file, "offset") WHERE doomed = 1')
+            self._must_be_ours(captures, forget=forget)
             digests = self._rescue(captures, sink, counts)
             self._records(captures, target, sink, counts)
         gone = sorted(digests)
@@ -155,6 +159,22 @@ class Deleting:
         if row is not None:
             raise OperatorError(f"{row[0]}: is still open; it is closed where it was written")
 
+    def _must_be_ours(self, captures: Store, *, forget: bool) -> None:
+        """OperatorError while another collection has a payload from what is to go."""
+        after = 0
+        while visits := [row[0] for row in captures.all(
+            "SELECT visit FROM seen WHERE doomed = 1 AND revisit = 0 AND visit > ? ORDER BY visit"
+            " LIMIT 1000", (after,),
+        )]:  # fmt: skip
+            if names := self._sharing.elsewhere(visits):
+                raise OperatorError(
+                    f"captures of {', '.join(names)} have their payload from what is to be deleted;"
+                    " delete those first, or restore that collection"
+                )
+            if forget:
+                self._sharing.forget(visits)
+            after = visits[-1]
+
     def _rescue(self, captures: Store, sink: Any, counts: Counter[str]) -> set[str]:
         """Captures that stay and refer to one that goes; the digests of payloads that go."""
         gone: set[str] = set()
@@ -164,18 +184,13 @@ class Deleting:
             is_kept = any(e.action == Action.RESPONSE for e in edits)
             if not is_kept and self._first_response(captures, digest) is None:
                 gone.add(digest)
-                if self._sharing.referrers(digest) and not self._sharing.promote(digest):
-                    raise OperatorError(
-                        f"{digest}: {self._sharing.referrers(digest)} captures of other collections"
-                        " have their payload here, and none of them can take it over now"
-                    )
             counts.update(str(e.action) for e in edits)
             sink(edits)
         return gone
 
     def _first_response(
         self, captures: Store, digest: str, code: int | None = None
-    ) -> Original | None:
+    ) -> Found | None:
         """The earliest record that stays and has the payload; with a code, of that status."""
         which = "" if code is None else f" AND code = {code}"
         for row in captures.all(
@@ -188,14 +203,14 @@ class Deleting:
                 return found
         return None
 
-    def _record(self, one: Seen, *, must_be_whole: bool) -> Original | None:
+    def _record(self, one: Seen, *, must_be_whole: bool) -> Found | None:
         path = self._paths(one.file)
         assert path is not None  # all are here
         with opened(path) as (file, name):
             member = record_at(file, name, one.offset)
             if must_be_whole and not is_whole_response(member):
                 return None
-            return Original(uri=member.target_uri, date=member.date, record_id=member.record_id)
+            return Found(original_of(member), one.visit)
 
     def _referring(self, captures: Store, digest: str) -> Iterator[Edit]:
         """What becomes of revisits that stay: their original goes.
@@ -203,7 +218,7 @@ class Deleting:
         They refer to another response of the same status, or the first of them becomes one. Of
         redirects only those of one original, and so of one Location, are taken together.
         """
-        stays: dict[Any, Original | None] = {}
+        stays: dict[Any, Found | None] = {}
         doomed = {
             (header_uri(one.url), one.date): one
             for one in (Seen(*row) for row in captures.all(
@@ -231,8 +246,9 @@ class Deleting:
                 )  # fmt: skip
             to = stays[alike]
             if to is not None and not refers.is_bare:
-                yield Edit(one.file, one.offset, one.length, Action.POINT, header_uri(to.uri),
-                           to.date, to.record_id)  # fmt: skip
+                uri, date = header_uri(to.record.uri), to.record.date
+                yield Edit(one.file, one.offset, one.length, Action.POINT, uri, date,
+                           to.record.record_id, original=to.visit)  # fmt: skip
                 continue
             kept = rewrite_tables.kept(self._store, source.file)
             assert kept is not None
@@ -294,7 +310,7 @@ class Deleting:
         if job.state == "planning":
             with self._store.transaction():
                 self._store.run("DELETE FROM edits")
-            facts = self.plan(target, self._work.put)
+            facts = self.plan(target, self._work.put, forget=True)
             with self._store.transaction():
                 facts["pages"] = self._bury(target)
                 job = self._work.planned(job, facts)
@@ -304,7 +320,6 @@ class Deleting:
             if done.left:
                 return done
             job = self._note_files(job)
-        self._sharing.forget(job.facts["digests"])
         if job.options["purge"]:
             self._purge({one["file"] for one in job.facts["files"]})
         self._certify(job)

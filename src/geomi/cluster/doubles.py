@@ -38,6 +38,7 @@ _SCHEMA = (
         to_uri TEXT NOT NULL DEFAULT '',      -- of the original it will refer to
         to_date TEXT NOT NULL DEFAULT '',
         to_id TEXT NOT NULL DEFAULT '',
+        to_visit INTEGER NOT NULL DEFAULT 0,
         held INTEGER NOT NULL DEFAULT 0,      -- 1: its headers are another capture's too
         doomed INTEGER NOT NULL DEFAULT 0     -- 1: it is to be deleted
     )""",
@@ -101,6 +102,13 @@ def _moved(store: Store, where: Callable[[str], str]) -> Iterator[tuple[object, 
     return (row for row in Past.of(store, where).by_visit(_COLUMNS) if row[7])
 
 
+class Found(NamedTuple):
+    """A record that may be referred to, and its visit."""
+
+    record: Original
+    visit: int
+
+
 class Doubles:
     """Plans `revisit` and `point` edits. `sink` takes them, some at a time."""
 
@@ -121,7 +129,7 @@ class Doubles:
         self.counts: Counter[str] = Counter()
         # Edits and their marks in the scratch database, until there are enough for a sentence.
         self._edits: list[Edit] = []
-        self._marks: list[tuple[str, str, str, int]] = []
+        self._marks: list[tuple[str, str, str, int, int]] = []
 
     def plan(self) -> None:
         with self._captures.transaction():
@@ -150,13 +158,13 @@ class Doubles:
                 held += [(visit,) for visit, _ in self._named(one.digest, refers)]
         self._captures.many("UPDATE seen SET held = 1 WHERE visit = ?", held)
 
-    def _named(self, digest: str, refers: Refers) -> list[tuple[int, Original]]:
+    def _named(self, digest: str, refers: Refers) -> list[tuple[int, Found]]:
         """The captures that a revisit means, and what they will refer to themselves."""
         return [
-            (visit, Original(uri=to_uri, date=to_date, record_id=to_id))
-            for visit, url, to_uri, to_date, to_id in self._captures.all(
-                "SELECT visit, url, to_uri, to_date, to_id FROM seen WHERE digest = ? AND date = ?"
-                " AND revisit = 0",
+            (visit, Found(Original(uri=to_uri, date=to_date, record_id=to_id), to_visit))
+            for visit, url, to_uri, to_date, to_id, to_visit in self._captures.all(
+                "SELECT visit, url, to_uri, to_date, to_id, to_visit FROM seen WHERE digest = ?"
+                " AND date = ? AND revisit = 0",
                 (digest, refers.date),
             )
             if header_uri(url) == refers.uri
@@ -167,7 +175,7 @@ class Doubles:
     def _duplicates(self) -> None:
         alike: tuple[str, int] | None = None
         first: Seen | None = None  # of those alike, not looked at yet
-        originals: dict[str, Original] = {}  # by Location, of those alike
+        originals: dict[str, Found] = {}  # by Location, of those alike
         for row in self._captures.each(
             f"SELECT {SEEN}, size, held FROM seen WHERE revisit = 0 AND outcome <> 'cut'"
             " AND digest <> '' ORDER BY digest, code, date, visit"
@@ -200,9 +208,12 @@ class Doubles:
             self.counts["meaningless"] += is_meaningless
             self.counts["duplicate_bytes"] += one.length
             self._add(one, Action.REVISIT, original)
-            self._marks.append((original.uri, original.date, original.record_id, one.visit))
+            self._marks.append((
+                original.record.uri, original.record.date, original.record.record_id,
+                original.visit, one.visit,
+            ))  # fmt: skip
 
-    def _original(self, one: Seen, originals: dict[str, Original]) -> None:
+    def _original(self, one: Seen, originals: dict[str, Found]) -> None:
         """Takes a capture for the original, if its record is whole and what it says it is."""
         path = self._path_of(one.file)
         if path is None:
@@ -220,7 +231,7 @@ class Doubles:
             self.counts["unsound"] += 1
             return
         location = field_of(http, "Location") if 300 <= one.code < 400 else ""
-        originals.setdefault(location, original_of(member))
+        originals.setdefault(location, Found(original_of(member), one.visit))
 
     def _location(self, one: Seen, path: str) -> str:
         try:
@@ -242,22 +253,24 @@ class Doubles:
                 self.counts["elsewhere"] += 1
                 continue
             for _, original in self._named(one.digest, refers_to(one, path)):
-                if original.date:
+                if original.record.date:
                     self.counts["pointed"] += 1
                     self._add(one, Action.POINT, original)
 
     # -- out ---------------------------------------------------------------------------------------
 
-    def _add(self, one: Seen, action: Action, to: Original) -> None:
+    def _add(self, one: Seen, action: Action, to: Found) -> None:
+        uri, date, record_id = to.record.uri, to.record.date, to.record.record_id
         self._edits.append(
-            Edit(one.file, one.offset, one.length, action, to.uri, to.date, to.record_id)
+            Edit(one.file, one.offset, one.length, action, uri, date, record_id, original=to.visit)
         )
         if len(self._edits) >= _ROWS:
             self._flush()
 
     def _flush(self) -> None:
         self._captures.many(
-            "UPDATE seen SET to_uri = ?, to_date = ?, to_id = ? WHERE visit = ?", self._marks
+            "UPDATE seen SET to_uri = ?, to_date = ?, to_id = ?, to_visit = ? WHERE visit = ?",
+            self._marks,
         )
         self._sink(self._edits)
         self._edits, self._marks = [], []

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from geomi.archive import cdxj, rewrite_tables
 from geomi.archive.files import Files
-from geomi.archive.names import header_uri
 from geomi.archive.rewrite_tables import Kept
 from geomi.archive.shifts import Kind, Moved, Shifts
 from geomi.cluster.ledger import index_of, index_path, read_chunks
+from geomi.cluster.originals import Follower
 from geomi.errors import InternalError, ResourceError
 from geomi.frontier import copies
 from geomi.frontier.counters import take_ids
@@ -72,10 +72,16 @@ def forward(
             ):  # fmt: skip
                 raise ResourceError(f"{old.name}: its row changed meanwhile")
             batch = places.open_change(store, who, shell.now())
+            follower = Follower(store, old)
+            follower.shift_elsewhere(shifts)
             for rows in places.kept_in(store, old.file, old.first_visit, old.last_visit):
-                _forward_visits(shell, old, rows, place, batch)
+                _forward_visits(shell, old, rows, place, batch, follower)
             rewrite_tables.orphans_out(store, old.file)
             _switch_parts(shell, parts, batch)
+            for part in parts:
+                for visit, offset, kind in part.seen:
+                    follower.saw(visit, offset, kind)
+            follower.settle(_past(shell))
             places.tell_moved(store, batch, old.file)
             history_tables.number_batches(store)  # its owner is the coordinator
             write_index(shell, old.file, target)
@@ -93,14 +99,23 @@ def backward(shell: Shell, now_it_is: Kept, target: Target, shifts: Shifts, *, w
         with store.transaction():
             rewrite_tables.switched_back(store, now_it_is.file, now_it_is.generation - 1)
             batch = places.open_change(store, who, shell.now())
+            follower = Follower(store, now_it_is)
+            follower.shift_elsewhere(shifts, is_back=True)
+            copies_back: dict[int, str] = {}
+            free: list[int] = []
             for rows in places.kept_in(
                 store, now_it_is.file, now_it_is.first_visit, now_it_is.last_visit
             ):
-                _back_visits(shell, now_it_is, rows, place, batch)
+                dates, revisits = _back_visits(shell, now_it_is, rows, place, batch)
+                copies_back |= dates
+                free += revisits
             rewrite_tables.orphans_back(
                 store, rewrite_tables.edits_of(store, now_it_is.file)
             )  # fmt: skip
             _switch_parts(shell, parts, batch)
+            for part in parts:
+                free += [visit for visit, _, kind in part.seen if kind is Kind.REVISIT]
+            follower.take_back(copies_back, free)
             places.tell_moved(store, batch, now_it_is.file)
             history_tables.number_batches(store)
             write_index(shell, now_it_is.file, target)
@@ -109,11 +124,14 @@ def backward(shell: Shell, now_it_is: Kept, target: Target, shifts: Shifts, *, w
 # -- visits in the store ---------------------------------------------------------------------------
 
 
-def _forward_visits(shell: Shell, old: Kept, rows: list[Placed], place: Place, batch: int) -> None:
+def _forward_visits(
+    shell: Shell, old: Kept, rows: list[Placed], place: Place, batch: int, follower: Follower
+) -> None:
     store = shell.store
-    moved, pages, refer, anew, gone, gone_pages, replaced = [], [], [], [], [], [], []
+    moved, pages, gone, gone_pages, replaced = [], [], [], [], []
     for row in rows:
         new = _must_be(place(row.offset, row.length, row.revisit), old, row.visit, row.offset)
+        follower.saw(row.visit, row.offset, new.kind, row)
         if new.kind is Kind.GONE:
             gone.append(row.visit)
             if row.is_copy:
@@ -124,25 +142,21 @@ def _forward_visits(shell: Shell, old: Kept, rows: list[Placed], place: Place, b
             pages.append((new.offset, new.length, row.page))
         if new.kind in _REPLACED:
             replaced.append(row.visit)
-        if row.is_copy and new.kind is Kind.REVISIT:
-            edit = rewrite_tables.edit_at(store, old.file, row.offset)
-            if edit.uri == header_uri(row.url):
-                refer.append((edit.date, edit.id, row.page))
-            else:
-                anew.append(row.page)
     places.put(store, moved)
     places.forget(store, gone)
     copies.place(store, pages)
-    copies.refer(store, refer)
-    copies.ask_anew(store, anew)
     copies.without(store, gone_pages)
     places.tell(store, batch, "replaced", replaced)
     places.tell(store, batch, "removed", gone)
 
 
-def _back_visits(shell: Shell, file: Kept, rows: list[Placed], place: Place, batch: int) -> None:
+def _back_visits(
+    shell: Shell, file: Kept, rows: list[Placed], place: Place, batch: int
+) -> tuple[dict[int, str], list[int]]:
+    """Dates of records that are responses again, by their places; and their visits."""
     store = shell.store
-    moved, pages, refer, replaced = [], [], [], []
+    moved, pages, replaced, revisits = [], [], [], []
+    dates: dict[int, str] = {}
     for row in rows:
         before = _must_be(place(row.offset, row.length, row.revisit), file, row.visit, row.offset)
         moved.append(
@@ -152,12 +166,14 @@ def _back_visits(shell: Shell, file: Kept, rows: list[Placed], place: Place, bat
             pages.append((before.offset, before.length, row.page))
         if before.kind in _REPLACED:
             replaced.append(row.visit)
-        if row.is_copy and before.kind is Kind.REVISIT:
-            refer.append((row.date, "", row.page))  # its own record has the payload again
+        if before.kind is Kind.REVISIT:
+            revisits.append(row.visit)
+            if row.page:
+                dates[before.offset] = row.date
     places.put(store, moved)
     copies.place(store, pages)
-    copies.refer(store, refer)
     places.tell(store, batch, "replaced", replaced)
+    return dates, revisits
 
 
 def _must_be(new: Moved | None, file: Kept, visit: int, offset: int) -> Moved:
@@ -183,6 +199,7 @@ class _NewPart(NamedTuple):
     name: str
     replaced: list[int]
     gone: list[int]
+    seen: list[tuple[int, int, Kind]]  # visit, its old place, what became of its record
 
 
 def _new_parts(
@@ -190,19 +207,22 @@ def _new_parts(
 ) -> Iterator[_NewPart]:
     """Copies of the parts that hold visits of a file, with their places as they will be."""
     store = shell.store
-    past = Past.of(store, lambda name: shell.files.readable(shell.where(name)))
+    past = _past(shell)
     for part in past.parts:
         if part.state != "whole":
             raise InternalError(f"{part.name}: is {part.state}, wanted it whole")
         if not part.first_file <= file <= part.last_file:
             continue
         rows, replaced, gone = [], [], []
+        seen: list[tuple[int, int, Kind]] = []
         for visit, offset, length, revisit in past.of_file_in(
             part, 'visit, "offset", length, revisit', file
         ):
             new = place(offset, length, revisit)
             if new is None:
                 raise InternalError(f"{part.name}: visit {visit} is at {offset}, and no record")
+            if new.kind is not Kind.COPY:
+                seen.append((visit, offset, new.kind))
             if new.kind is Kind.GONE:
                 gone.append(visit)
                 rows.append((visit, 0, 0, 0, True))
@@ -225,7 +245,11 @@ def _new_parts(
             parquet.placed(shell.files.readable(shell.where(part.name)), rows, shell.scratch)
         )
         shell.files.write(shell.where(name), read_chunks(new_file))
-        yield _NewPart(part, number, name, replaced, gone)
+        yield _NewPart(part, number, name, replaced, gone, seen)
+
+
+def _past(shell: Shell) -> Past:
+    return Past.of(shell.store, lambda name: shell.files.readable(shell.where(name)))
 
 
 def _switch_parts(shell: Shell, parts: list[_NewPart], batch: int) -> None:
@@ -262,7 +286,7 @@ def drop_unfinished_parts(shell: Shell) -> None:
 def write_index(shell: Shell, file: int, target: Target) -> None:
     """The CDXJ of a file as the store has it now; of the records where it has no visits of it."""
     path = os.path.join(target.folder, target.name)
-    past = Past.of(shell.store, lambda name: shell.files.readable(shell.where(name)))
+    past = _past(shell)
     name = os.path.basename(target.name)
     lines = list(index_of(shell.store, file, name, past.of_file(_CAPTURE, file)))
     if not lines and shell.files.size(path):

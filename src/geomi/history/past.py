@@ -115,6 +115,10 @@ class Past:
         """The same, of one of the parts, in no order."""
         return self._ask(columns, "WHERE file = ?", (file,), parts=[part])
 
+    def of_visit(self, columns: str, visit: int) -> Row | None:
+        """The same of one visit with a record; None: it did not move."""
+        return next(self._ask(columns, "WHERE visit = ? AND file > 0", (visit,)), None)
+
     def of_batch(self, batch: int) -> list[Row]:
         """The numbers of the moved visits of a batch."""
         return list(self._ask("visit", "WHERE batch = ?", (batch,)))
