@@ -199,3 +199,21 @@ def test_the_story_tells_that_a_page_was_rewritten_and_deleted(tmp_path: Path) -
     assert [one.what for one in told.events] == ["found", "asked", "asked", "deleted"]
     assert told.events[-1].text.endswith("nobody asks for it again")
     assert problems(small) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("UPDATE pages SET file = 1 WHERE outcome = 'erased'", "has a copy in file 1"),
+        ("INSERT INTO edits (file, \"offset\", length, action) VALUES (1, 0, 9, 'drop')",
+         "no job is under way"),
+        ("UPDATE generations SET generation = 7", "has generation 7 behind it"),
+    ],
+)  # fmt: skip
+def test_verify_finds_what_a_deletion_cannot_leave(tmp_path: Path, sql: str, said: str) -> None:
+    small = doubled(tmp_path / "c", runs=1)
+    assert delete(small, f"{SEED}a") == 0
+    assert problems(small) == []
+    with small.store.transaction():
+        small.store.run(sql)
+    assert [one for one in problems(small) if said in one] != []

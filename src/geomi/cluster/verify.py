@@ -16,6 +16,7 @@ from geomi import url as urls
 from geomi.cluster import tables as cluster_tables
 from geomi.cluster.verify_archive import BytesDisk, Disk, RealDisk, check_archive
 from geomi.cluster.verify_past import check_files, check_past, past_of
+from geomi.cluster.verify_rewrites import check_jobs
 from geomi.frontier import counters
 from geomi.history.past import Past
 from geomi.states import TRANSIENT, Outcome
@@ -119,6 +120,7 @@ def check_store(
         _check_batches(store, found)
         _check_leases(store, found)
         _check_letters(store, found)
+        check_jobs(store, found.add, found.counts)
         check_past(
             store, past, found.add, found.counts, settled=_SETTLED.format, quick=quick
         )  # fmt: skip
