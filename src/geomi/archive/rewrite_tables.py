@@ -180,12 +180,13 @@ def copies_of(store: Store, file: int) -> list[tuple[int, int, int]]:
 
 def edited_files(store: Store) -> list[int]:
     """Files with edits. Those come first in which a capture gets its payload, or another original:
-    so the one it referred to is there until then."""
+    so the one it referred to is there until then. Then the last comes first: most that refer stand
+    behind what they refer to."""
     return [
         row[0]
         for row in store.all(
             "SELECT file FROM edits GROUP BY file ORDER BY"
-            " max(CASE WHEN action IN ('response', 'point') THEN 1 ELSE 0 END) DESC, file"
+            " max(CASE WHEN action IN ('response', 'point') THEN 1 ELSE 0 END) DESC, file DESC"
         )
     ]
 

@@ -63,13 +63,11 @@ class Follower:
         )
         own, other, anew = [], [], []
         for page, url, edit in self._copies:
-            is_own = edit.uri == header_uri(url)
-            at = _place(store, past, edit.original) if self._has else None
-            if at is not None:
-                place = (at.file, at.offset, at.length, edit.date, edit.id)
-                other.append((*place, "" if is_own else at.url, page))
-            elif is_own:
+            if edit.uri == header_uri(url):
                 own.append((edit.date, edit.id, page))
+            elif self._has and (at := _place(store, past, edit.original)) is not None:
+                place = (at.file, at.offset, at.length, edit.date, edit.id, at.url)
+                other.append((*place, page))
             else:
                 anew.append(page)
         copies.refer(store, own)
