@@ -30,8 +30,8 @@ server = GeventServer(FrontEndApp("config.yaml"), port=0, hostname="127.0.0.1",
 print(server.port, flush=True)
 server.join()
 """
-#: pywb's own, which change from one answer to the next.
-_OWN = {"date", "link", "memento-datetime"}
+#: pywb's own, which change from one answer to the next, or name its port.
+_OWN = {"date", "link", "memento-datetime", "content-location"}
 
 
 def files_of(collection: Path) -> tuple[list[Path], list[CdxLine]]:
