@@ -25,6 +25,7 @@ help:
 	@echo 'make check                     style and types'
 	@echo 'make bench [SUITE=name]        speed beside its peers (bench/run.py names the suites);'
 	@echo '                               SUITE=million: with a million known pages'
+	@echo '                               SUITE=archive: work on finished archives'
 	@echo 'make bench-scale [SUITE=name]  many agents, pages, sites: docs/design/scaling.md (hours;'
 	@echo '                               SUITE: polite, plain, figures, million, weights)'
 	@echo 'make docs                      write the generated pages of the reference'
@@ -44,8 +45,8 @@ help:
 	@touch $@
 
 .make/dev: .make/venv
-	@$(BIN)/python bin/requirements dev cluster > .make/dev.txt
-	@$(PIP) --only-binary=:all: --requirement .make/dev.txt
+	@$(BIN)/python bin/requirements dev cluster replay > .make/dev.txt
+	@$(PIP) --only-binary=:all: --no-binary=surt --requirement .make/dev.txt
 	@touch $@
 
 # Scrapy and what it brings in a place of its own: it is only measured.
@@ -89,9 +90,9 @@ docs: .make/venv
 
 bench: .make/venv $(if $(filter peers full,$(SUITE)),.make/bench)
 	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 openjdk-17-doc wget wget2
-	@$(if $(filter archive,$(SUITE)),$(BIN)/python bench/rewriting.py --runs "$(or $(RUNS),3)")
-	@$(if $(filter archive,$(SUITE)),:,$(BIN)/python) $(if $(filter million,$(SUITE)),bench/million.py,bench/run.py \
-	    $(if $(SUITE),--suite "$(SUITE)")) $(if $(RUNS),--runs "$(RUNS)")
+	@$(BIN)/python $(if $(filter million archive,$(SUITE)),bench/$(SUITE:archive=archives).py, \
+	    bench/run.py $(if $(SUITE),--suite "$(SUITE)")) $(if $(RUNS),--runs "$(RUNS)")
+	@$(if $(filter archive,$(SUITE)),$(BIN)/python bench/rewriting.py $(if $(RUNS),--runs "$(RUNS)"))
 
 bench-scale: .make/dev
 	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 openjdk-17-doc

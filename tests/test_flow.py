@@ -16,6 +16,7 @@ from geomi import flow
 from geomi.archive import rewrite_tables
 from geomi.flow import PARTS, Role
 from geomi.frontier import alias_schema
+from geomi.history import meaningless_tables
 from geomi.store import Both
 
 ROOT = Path(geomi.__file__).parent
@@ -201,10 +202,12 @@ def test_the_map_names_the_tables_that_each_part_keeps() -> None:
                 "archive": rewrite_tables.SCHEMA,
                 "cluster": (getattr(tables, "HELM", ""),),
                 "frontier": alias_schema.ALIASES,
+                "history": meaningless_tables.SCHEMA,
             }
             schema = (
                 *tables.SCHEMA_1,
                 *getattr(tables, "SCHEMA_2", ()),
+                *getattr(tables, "IMPORTS", ()),
                 *later.get(part.name, ()),
             )
         texts = [one if isinstance(one, str) else one.sqlite or one.postgresql for one in schema]

@@ -100,14 +100,16 @@ PARTS = (
     ),
     Part(
         name="archive", role=Role.STAGE, takes=("Capture", "Page"), gives=("Place",),
-        shell=("check", "files", "source"),
-        tables=("files", "orphans", "rewrites", "edits", "generations"),
+        shell=("check", "files", "given", "package", "salvage", "sorted", "sorting", "source",
+               "unpacked"),
+        tables=("files", "orphans", "imports", "rewrites", "edits", "generations"),
         does="Archive: keeps what came over the wire, as WARC 1.1 and CDXJ that any replay tool"
         " reads.",
     ),
     Part(
         name="history", role=Role.STAGE, gives=("visits",), shell=("parquet",),
-        tables=("visits", "batches", "log", "past"),
+        tables=("visits", "batches", "log", "past", "meaningless", "features", "hidden",
+                "unsettled", "probes"),
         does="History: every visit is one line, and committed batches are numbered.",
     ),
     Part(
@@ -115,6 +117,10 @@ PARTS = (
         shell=("__main__", "dns", "running", "server"),
         does="The small world: a seeded synthetic web, without sockets or served on loopback with"
         " its own DNS.",
+    ),
+    Part(
+        name="sieve", role=Role.SETTINGS,
+        does="The settings of [archive] about pages that mean nothing.",
     ),
     Part(
         name="settings", role=Role.SETTINGS,
@@ -137,10 +143,10 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "collection", "doubles", "drive", "forked", "gather", "given", "helm",
-               "ledger", "local", "node", "on_ray", "pieces", "reading", "recover",
-               "restoring", "shell",
-               "simfiles", "transfer", "vault", "verify_archive", "workplace"),
+        shell=("admit", "cdx_server", "checked", "collection", "doubles", "drive", "forked",
+               "gather", "given", "harvest", "helm", "imports", "index", "ledger", "local", "node",
+               "on_ray", "pack", "pieces", "reading", "recover", "replay", "restoring", "scanning",
+               "shell", "simfiles", "transfer", "vault", "verify_archive", "wayback", "workplace"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",
@@ -157,16 +163,18 @@ LIBRARIES = {
     "aiodns": ("fetch.dns",),
     "chardetng_py": ("extract.guess",),
     "duckdb": ("history.parquet",),
+    "gevent": ("cluster.wayback",),
     "isal": ("archive.generation", "archive.record", "archive.source", "extract.unpack"),
     "maxminddb": ("seeds.countries",),
     "psycopg": ("store.postgres",),
     "publicsuffixlist": ("url",),
     "pycurl": ("fetch.client",),
+    "pywb": ("cluster.wayback",),
     "ray": ("cluster.on_ray",),
     "rbloom": ("frontier.seen",),
     "sqlite3": ("store.sqlite",),
     "uvloop": ("cluster.shell", "world.__main__"),
-    "xxhash": ("url", "world.chance"),
+    "xxhash": ("history.likeness", "url", "world.chance"),
     "zlib_ng": ("archive.generation",),
 }
 

@@ -18,6 +18,8 @@ class Reason(IntFlag):
     NOTICE = 8
     AGAIN = 16
     ALIAS = 32  # two names are compared
+    PROBE = 64  # a name that is not there: what does the site say to any?
+    IMPORT = 128  # somebody else visited it: taken in from another archive
 
 
 #: Reasons for which a page is visited although it was seen before.
@@ -33,7 +35,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     url: str  # canonical, see geomi.url
     site: str  # geomi.url.site_of(url)
     reason: Reason
-    kind: str = "a"  # f, a, h, e; s for a seed
+    kind: str = "a"  # f, a, h, e; s for a seed, p for a probe
     via: str = ""  # the URL it was found on; empty for a seed
     party: int = 0  # seed id; 0 while unknown
     run: int = 0

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from geomi.sieve import Sieve
+
 SITE = Meta(extra={"site": True})
 
 Seconds = Annotated[float, Meta(ge=0)]
@@ -232,7 +234,7 @@ class Guard(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = ()
 
 
-class Archive(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Archive(Sieve, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How captures are kept."""
 
     directories: Annotated[

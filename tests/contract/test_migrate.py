@@ -74,5 +74,7 @@ def test_the_first_migration_of_geomi_makes_every_table(store: Store) -> None:
     assert tables_of(store) - {"coordinator"} == {
         "meta", "runs", "agents", "sites", "pages", "pending", "inbox", "addresses", "robots",
         "counters", "seeds", "outside", "asked", "files", "orphans", "visits", "batches", "log",
-        "past", "faces", "aliases", "alias_tests", "recalled", "rewrites", "edits", "generations",
+        "past", "faces", "aliases", "alias_tests", "recalled",
+        "meaningless", "features", "hidden", "unsettled", "probes", "imports", "rewrites", "edits",
+        "generations",
     }  # fmt: skip

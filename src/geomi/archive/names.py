@@ -51,6 +51,10 @@ def _second(seconds: int) -> str:
 
 def date14(date: str) -> str:
     """The 14 digits CDXJ wants, from a WARC-Date; fractions are cut, as pywb does."""
+    if date[4:5] + date[7:8] + date[10:11] + date[13:14] + date[16:17] == "--T::":
+        made = date[:4] + date[5:7] + date[8:10] + date[11:13] + date[14:16] + date[17:19]
+        if len(made) == 14 and made.isdigit():
+            return made
     return "".join([c for c in date if c.isdigit()])[:14].ljust(14, "0")
 
 

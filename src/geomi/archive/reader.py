@@ -12,17 +12,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from geomi.archive.source import CHUNK_BYTES, Gzip, Plain, opened
-from geomi.errors import RemoteError
+from geomi.archive.source import CHUNK_BYTES, Broken, Bundled, Gzip, Held, Plain, opened
 
 VERSIONS = frozenset({"WARC/0.17", "WARC/0.18", "WARC/1.0", "WARC/1.1"})
 
 _HEADER_MAX_BYTES = 1 << 20  # URLs of 100 kB occur; more than ten of them is no header
 _TAIL_MAX_BYTES = 4096
 _END = b"\r\n\r\n"
+_ENDS = frozenset({_END, b"\n\n"})  # what closes a block; the second is sloppy, and harmless
 _VERSION_START = b"WARC/"
 _FOLD = re.compile(r"\r?\n[ \t]+(?=\S)")  # a value that goes on in the next line
 _GZIP_MAGIC = b"\x1f\x8b"
+#: What is wrong with a file that was zipped as a whole, and the cure.
+SEVERAL = (
+    "several records in one gzip member, wanted one each;"
+    " `geomi archive check FILE --salvage DIRECTORY` writes it so, `geomi archive import` takes it"
+)
 
 
 class Headers:
@@ -63,7 +68,11 @@ class Headers:
         return self._parsed
 
     def get_all(self, name: str) -> list[str]:
+        if not self._lower:
+            self._lower = self._text.lower()
         name = name.lower()
+        if name not in self._lower:
+            return []
         return [value for other, value in self.lines if other.lower() == name]
 
     def __contains__(self, name: str) -> bool:
@@ -73,12 +82,12 @@ class Headers:
 class Member:
     """One record. Its block is read once, in order, before the next member is asked for."""
 
-    __slots__ = ("_ahead", "_at", "_left", "_length", "_source", "content_length", "file",
-                 "headers", "offset", "version")  # fmt: skip
+    __slots__ = ("_ahead", "_at", "_left", "_length", "_source", "_start", "content_length",
+                 "file", "headers", "is_closed", "offset", "version")  # fmt: skip
 
     def __init__(
         self,
-        source: Plain | Gzip,
+        source: Plain | Gzip | Held,
         *,
         offset: int,
         version: str,
@@ -94,7 +103,9 @@ class Member:
         # What was pulled last, given up to _at; may reach behind the block.
         self._ahead = ahead
         self._at = at
+        self._start = (ahead, at)
         self._length = -1
+        self.is_closed = False  # two line ends are behind the block; known with the length
         claim = headers.get("Content-Length")
         if not (claim.isascii() and claim.isdigit() and len(claim) <= 19):
             raise self._error(f"Content-Length is {claim[:40]!r}, wanted digits")
@@ -120,6 +131,17 @@ class Member:
         return self.headers.get("WARC-Date")
 
     @property
+    def head(self) -> bytes:
+        """The WARC header as it is stored, with its blank line."""
+        ahead, at = self._start
+        return ahead[:at]
+
+    @property
+    def is_plain(self) -> bool:
+        """Stored without gzip."""
+        return isinstance(self._source, Plain)
+
+    @property
     def length(self) -> int:
         """Bytes of the record as stored. Reads to its end: what is left of the block is gone.
 
@@ -133,18 +155,32 @@ class Member:
         """The next bytes of the block, at most 64 KiB; empty at its end."""
         if self._left <= 0:
             return b""
+        if self._at >= len(self._ahead):
+            self._pull()
         at = self._at
-        if at >= len(self._ahead):
-            self._ahead, at = self._source.pull(), 0
-            if not self._ahead:
-                raise self._error(
-                    f"Content-Length says {self.content_length} bytes, "
-                    f"the record ends after {self.content_length - self._left}"
-                )
         got = self._ahead[at : at + min(most, self._left)]
         self._at = at + len(got)
         self._left -= len(got)
         return got
+
+    def _pull(self) -> None:
+        self._ahead, self._at = self._source.pull(), 0
+        if not self._ahead:
+            raise self._error(
+                f"Content-Length says {self.content_length} bytes, "
+                f"the record ends after {self.content_length - self._left}"
+            )
+
+    def pieces(self) -> Iterator[memoryview]:
+        """What is left of the block as it comes, not copied: for hashing."""
+        while self._left > 0:
+            if self._at >= len(self._ahead):
+                self._pull()
+            at = self._at
+            got = memoryview(self._ahead)[at : at + self._left]
+            self._at = at + len(got)
+            self._left -= len(got)
+            yield got
 
     def chunks(self) -> Iterator[bytes]:
         """What is left of the block, piece by piece."""
@@ -162,6 +198,12 @@ class Member:
 
         The whole block, up to `most`, where no blank line comes.
         """
+        at = self._at
+        end = _blank_line(self._ahead, at)
+        if 0 <= end - at <= min(self._left, most):  # nearly always
+            self._at = end
+            self._left -= end - at
+            return self._ahead[at:end]
         head = b""
         while len(head) < most and (got := self.read()):
             seen = max(0, len(head) - 3)
@@ -180,28 +222,27 @@ class Member:
         if isinstance(source, Plain):
             source.unread(len(tail))
             self._length = source.offset - self.offset
+            self.is_closed = source.peek(4).startswith((_END, b"\n\n"))
             return
         while len(tail) < _TAIL_MAX_BYTES and (got := source.pull()):
             tail += got
         rest = tail.lstrip(b"\r\n")
         if rest.startswith(b"WARC/"):
-            raise self._error(
-                "several records in one gzip member, wanted one each; "
-                "`warcio recompress OLD NEW` cures that, or gunzip it and read the plain file"
-            )
+            raise Bundled(self.file, self.offset, SEVERAL)
         if rest or len(tail) >= _TAIL_MAX_BYTES:
             raise self._error(
                 f"{len(tail)} bytes behind the block of {self.content_length} bytes, "
                 "wanted two line ends"
             )
         self._length = source.offset - self.offset
+        self.is_closed = tail in _ENDS
 
     def rewind(self, block: bytes) -> None:
         """Makes the block readable again, from memory. For read_at, once the length is known."""
         self._ahead, self._at, self._left = block, 0, len(block)
 
-    def _error(self, what: str) -> RemoteError:
-        return RemoteError(f"{self.file} at {self.offset}: {what}")
+    def _error(self, what: str) -> Broken:
+        return Broken(self.file, self.offset, what)
 
 
 def members(source: str | Path | BinaryIO, start: int = 0) -> Iterator[Member]:
@@ -213,18 +254,22 @@ def members(source: str | Path | BinaryIO, start: int = 0) -> Iterator[Member]:
     with opened(source) as (file, name):
         if start:
             file.seek(start)
-        raw = Plain(file, name, start)
-        magic = raw.peek(5)
-        reader: Plain | Gzip
-        if magic.startswith(_GZIP_MAGIC):
-            reader = Gzip(raw)
-        elif magic == b"WARC/" or not magic.strip(b"\r\n"):
-            reader = raw
-        else:
-            raise RemoteError(f"{name} at {start}: starts with {magic!r}, wanted gzip or WARC/")
-        while (member := _next(reader)) is not None:
-            yield member
-            _ = member.length
+        yield from members_of(Plain(file, name, start))
+
+
+def members_of(raw: Plain) -> Iterator[Member]:
+    """Each record from where `raw` stands."""
+    magic = raw.peek(5)
+    reader: Plain | Gzip
+    if magic.startswith(_GZIP_MAGIC):
+        reader = Gzip(raw)
+    elif magic == b"WARC/" or not magic.strip(b"\r\n"):
+        reader = raw
+    else:
+        raise Broken(raw.name, raw.offset, f"starts with {magic!r}, wanted gzip or WARC/")
+    while (member := next_of(reader)) is not None:
+        yield member
+        _ = member.length
 
 
 def read_at(
@@ -242,19 +287,18 @@ def read_at(
         file.seek(offset)
         found = next(members(file, offset), None)
         if found is None:
-            raise RemoteError(f"{name} at {offset}: the file ends, wanted a record")
+            raise Broken(name, offset, "the file ends, wanted a record")
         block = found.read_all(most_bytes)
         if found.length != length and length is not None:
-            raise RemoteError(
-                f"{name} at {offset}: record is {found.length} bytes, wanted {length}"
-            )
+            raise Broken(name, offset, f"record is {found.length} bytes, wanted {length}")
         found.rewind(block)
         return found
 
 
-def _next(source: Plain | Gzip) -> Member | None:
-    """Reads up to the end of the next WARC header; None at the end of the file."""
-    data = b""
+def next_of(source: Plain | Gzip | Held, data: bytes = b"") -> Member | None:
+    """Reads up to the end of the next WARC header; None at the end of the file. `data`: what was
+    pulled already."""
+    start = source.start
     while not data:
         start = source.start
         got = source.pull()
@@ -266,26 +310,25 @@ def _next(source: Plain | Gzip) -> Member | None:
     seen = 0
     while (end := _blank_line(data, seen)) < 0:
         if len(data) > _HEADER_MAX_BYTES:
-            raise RemoteError(
-                f"{source.name} at {start}: WARC header over {_HEADER_MAX_BYTES} bytes, "
-                "wanted its end"
+            raise Broken(
+                source.name, start, f"WARC header over {_HEADER_MAX_BYTES} bytes, wanted its end"
             )
         if not _VERSION_START.startswith(data[:5]):
             break
         seen = max(0, len(data) - 3)
         more = source.pull()
         if not more:
-            raise RemoteError(
-                f"{source.name} at {start}: ends after {len(data)} bytes, "
-                "wanted the blank line behind the WARC header"
-            )
+            raise Broken(
+                source.name, start,
+                f"ends after {len(data)} bytes, wanted the blank line behind the WARC header",
+            )  # fmt: skip
         data += more
     version, headers = _parse(data[: max(end, 0)] or data[:80])
     if version not in VERSIONS:
-        raise RemoteError(
-            f"{source.name} at {start}: record starts with {version[:40]!r}, "
-            "wanted WARC/0.17, 0.18, 1.0 or 1.1"
-        )
+        raise Broken(
+            source.name, start,
+            f"record starts with {version[:40]!r}, wanted WARC/0.17, 0.18, 1.0 or 1.1",
+        )  # fmt: skip
     return Member(source, offset=start, version=version, headers=headers, ahead=data, at=end)
 
 

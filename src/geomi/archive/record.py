@@ -290,21 +290,17 @@ def _joined_member(pieces: Sequence[bytes | bytearray], level: int) -> bytes:
     return b"".join([*(z.compress(piece) for piece in pieces), z.flush()])
 
 
-def _plain_member(
-    kind: str,
-    block: bytes,
-    *,
-    date: str,
-    record_id: str,
-    content_type: str,
-    headers: Sequence[tuple[str, str]],
-    level: int,
-) -> bytes:
+def plain_member(
+    kind: str, block: bytes, *, date: str, record_id: str, content_type: str,
+    headers: Sequence[tuple[str, str]], level: int,
+) -> bytes:  # fmt: skip
+    """A record that is no capture; without a content type if that is empty."""
     lines = "".join([f"{name}: {header_line(value)}\r\n" for name, value in headers if value])
+    typed = f"Content-Type: {header_line(content_type)}\r\n" if content_type else ""
     header = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {date}\r\n"
-        f"{lines}WARC-Block-Digest: {sha1_b32(block)}\r\n"
-        f"Content-Type: {header_line(content_type)}\r\nContent-Length: {len(block)}\r\n\r\n"
+        f"{lines}WARC-Block-Digest: {sha1_b32(block)}\r\n{typed}"
+        f"Content-Length: {len(block)}\r\n\r\n"
     ).encode()
     return gzip_member(b"".join((header, block, _END)), level)
 
@@ -313,7 +309,7 @@ def warcinfo(
     filename: str, date: str, *, record_id: str, fields: Mapping[str, str], level: int = 1
 ) -> bytes:
     """The first record of a file. Fields come in the order given: software, format, …"""
-    return _plain_member(
+    return plain_member(
         "warcinfo",
         warc_fields(fields.items()),
         date=date,
@@ -342,7 +338,7 @@ def resource(
         ("WARC-IP-Address", address),
         ("WARC-Payload-Digest", sha1_b32(block)),
     ]
-    return _plain_member("resource", block, date=date, record_id=record_id,
+    return plain_member("resource", block, date=date, record_id=record_id,
                          content_type=content_type, headers=headers, level=level)  # fmt: skip
 
 
@@ -364,7 +360,7 @@ def conversion(
         ("WARC-Refers-To", f"<{refers_to_id}>"),
         ("WARC-Payload-Digest", sha1_b32(block)),
     ]
-    return _plain_member("conversion", block, date=date, record_id=record_id,
+    return plain_member("conversion", block, date=date, record_id=record_id,
                          content_type=content_type, headers=headers, level=level)  # fmt: skip
 
 

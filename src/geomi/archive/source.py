@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from isal import igzip_lib, isal_zlib
 
 from geomi.errors import RemoteError, ResourceError
 
-CHUNK_BYTES = 65536  # most that one pull gives
+CHUNK_BYTES = 65536  # most that one read of a block gives
 _READ_BYTES = 262144
-# What follows a member's end is copied by every feed: small feeds, small copies (measured: 61 us
-# a page of three members, 55 for bare inflate and SHA-1 of members cut before).
-_FEED_BYTES = 8192
-_PULL_BYTES = 16384
+_INFLATED_BYTES = 262144  # most that one pull gives
+# What follows a member's end is copied by every feed; between 4 and 64 KiB that makes no difference
+# (28-29 us a member of 7 KB, 33 KB inflated). Such a member comes in one pull.
+_FEED_BYTES = 32768
+_QUICK_BYTES = 8192  # most records of pages are no longer, and what is behind them is copied
+_WHOLE_BYTES = 1 << 20
+_PULL_BYTES = 65536
 _GZIP = 31
 _IsalError: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # stub says OSError()
+
+
+class Broken(RemoteError):
+    """A file breaks a rule at one place: nothing behind it can be read in order."""
+
+    def __init__(self, file: str, offset: int, what: str) -> None:
+        super().__init__(f"{file} at {offset}: {what}")
+        self.file = file
+        self.offset = offset
+        self.what = what
+
+
+class Bundled(Broken):
+    """Several records in one gzip member: whole, but only to be read from its beginning."""
 
 
 class Plain:
@@ -82,10 +99,14 @@ class Plain:
 class Gzip:
     """Bytes of one gzip member; next_member() goes on to the one behind it."""
 
-    def __init__(self, raw: Plain) -> None:
+    def __init__(self, raw: Plain, *, begun: tuple[int, Any] | None = None) -> None:
+        """`begun`: (start, decompressor) of a member of which some was pulled already."""
         self._raw = raw
         self.name = raw.name
-        self.next_member()
+        if begun is None:
+            self.next_member()
+        else:
+            self.start, self._z = begun
 
     @property
     def offset(self) -> int:
@@ -103,19 +124,130 @@ class Gzip:
         while not z.eof:
             data = self._raw.feed(_FEED_BYTES)
             try:
-                out = z.decompress(data, CHUNK_BYTES)
+                out: bytes = z.decompress(data, _INFLATED_BYTES)
             except _IsalError as error:
-                raise RemoteError(
-                    f"{self.name} at {self.start}: broken gzip member ({error}), wanted a whole one"
+                raise Broken(
+                    self.name, self.start, f"broken gzip member ({error}), wanted a whole one"
                 ) from error
             self._raw.take(len(data) - len(z.unused_data) - len(z.unconsumed_tail))
             if out:
                 return out
             if not data:
-                raise RemoteError(
-                    f"{self.name} at {self.start}: gzip member ends early, "
-                    f"{self._raw.offset - self.start} bytes seen, wanted a whole one"
-                )
+                raise Broken(
+                    self.name, self.start, "gzip member ends early, "
+                    f"{self._raw.offset - self.start} bytes seen, wanted a whole one",
+                )  # fmt: skip
+        return b""
+
+
+class Window:
+    """A part of a file, as a file with a place of its own: others may read the file meanwhile."""
+
+    def __init__(self, file: BinaryIO, start: int, size: int, name: str) -> None:
+        self._file = file
+        self._start = start
+        self._size = size
+        self._at = 0
+        self.name = name
+
+    def read(self, most: int = -1) -> bytes:
+        left = max(self._size - self._at, 0)
+        self._file.seek(self._start + self._at)
+        got = self._file.read(left if most < 0 else min(most, left))
+        self._at += len(got)
+        return got
+
+    def seek(self, offset: int) -> int:
+        self._at = offset
+        return offset
+
+
+class Held:
+    """The end of a record that is in memory as a whole."""
+
+    def __init__(self, name: str, offset: int) -> None:
+        self.name = name
+        self.offset = self.start = offset
+
+    def pull(self) -> bytes:
+        return b""
+
+    def next_member(self) -> bool:
+        return False
+
+
+class Inflated:
+    """A gzip file as the plain bytes that are in it, whatever its members: for those in which one
+    member holds many records. A file to read from, once."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self.name = name
+        self._gzip = Gzip(Plain(file, name, 0))
+
+    def read(self, most: int) -> bytes:
+        """Some bytes, at most 256 KiB whatever was asked for; empty at the end."""
+        del most
+        while not (got := self._gzip.pull()):
+            if not self._gzip.next_member():
+                return b""
+        return got
+
+
+def zipped(head: bytes, pieces: Iterable[bytes | memoryview], *, level: int = 1) -> Iterator[bytes]:
+    """One gzip member of a WARC header, the pieces of its block and what closes it."""
+    z = isal_zlib.compressobj(level, isal_zlib.DEFLATED, _GZIP)
+    yield z.compress(head)
+    for piece in pieces:
+        if out := z.compress(piece):
+            yield out
+    yield z.compress(b"\r\n\r\n")
+    yield z.flush()
+
+
+def whole_members(raw: Plain) -> Iterator[tuple[int, int, list[bytes], Any]]:
+    """Each gzip member at once: (start, length, pieces, decompressor). Length 0: it is larger than
+    1 MiB, or is cut off; whoever takes it goes on with the decompressor, to its end.
+
+    The hot path of reading an archive: written out, 0.8 us a member less than by calls of Plain.
+    """
+    most, quick, inflater = _INFLATED_BYTES, _QUICK_BYTES, isal_zlib.decompressobj
+    while True:
+        view = raw._data[raw._used : raw._used + quick]
+        if not view and not (view := raw.feed(quick)):
+            return
+        start = raw._data_offset + raw._used
+        z = inflater(_GZIP)
+        try:
+            pieces = [z.decompress(view, most)]
+            if z.eof:
+                length = len(view) - len(z.unused_data)
+                raw._used += length
+                yield start, length, pieces, z
+                continue
+            raw.take(len(view) - len(z.unconsumed_tail))
+            _go_on(raw, z, pieces)
+        except _IsalError as error:
+            raise Broken(
+                raw.name, start, f"broken gzip member ({error}), wanted a whole one"
+            ) from error
+        yield start, raw.offset - start if z.eof else 0, pieces, z
+
+
+def _go_on(raw: Plain, z: Any, pieces: list[bytes]) -> None:
+    """Pulls what is left of a member, up to a bound."""
+    size = len(pieces[0])
+    while not z.eof and size <= _WHOLE_BYTES and (view := raw.feed(_FEED_BYTES)):
+        out = z.decompress(view, _INFLATED_BYTES)
+        raw.take(len(view) - len(z.unused_data) - len(z.unconsumed_tail))
+        size += len(out)
+        pieces.append(out)
+
+
+def inflated_start(data: bytes, most: int) -> bytes:
+    """The first bytes of a gzip member that begins with `data`; empty if that is none."""
+    try:
+        return bytes(isal_zlib.decompressobj(_GZIP).decompress(data, most))
+    except _IsalError:
         return b""
 
 

@@ -44,6 +44,16 @@ SCHEMA_2 = (
 )
 
 
+IMPORTS = (
+    """CREATE TABLE imports (
+        digest TEXT PRIMARY KEY,              -- SHA-256 of the file as it was given
+        source TEXT NOT NULL,                 -- where it was
+        file INTEGER NOT NULL,                -- what it is here
+        captures INTEGER NOT NULL,
+        imported REAL NOT NULL
+    )""",
+)
+
 #: A number that no visit of the past has, and every visit of a file opened now is beyond.
 _NEXT_VISIT = Both(
     "(SELECT coalesce(max(visit), 0) + 1 FROM visits)",
@@ -103,6 +113,13 @@ def all_files(store: Store) -> Iterator[tuple[Any, ...]]:
     )
 
 
+def for_check(store: Store) -> list[tuple[Any, ...]]:
+    """(file, directory, name, committed, state, node, base, agent) of all files."""
+    return store.all(
+        "SELECT file, directory, name, committed, state, node, base, agent FROM files ORDER BY file"
+    )
+
+
 def places(store: Store) -> list[tuple[tuple[Any, ...], str]]:
     """((file, directory, name, committed, node, base), state) of all files."""
     return [
@@ -143,4 +160,56 @@ def orphans_of(store: Store, file: int) -> list[tuple[int, int]]:
     """(offset, length) of records whose epoch was refused."""
     return store.all(
         'SELECT "offset", length FROM orphans WHERE file = ? ORDER BY "offset"', (file,)
+    )
+
+
+def captures_since(store: Store, file: int, visit: int) -> Iterator[tuple[Any, ...]]:
+    """(visit, url, stored_date, mime, code, digest, offset, length, revisit) of captures of a file
+    that are newer than a visit."""
+    return store.each(
+        "SELECT v.visit, coalesce(p.url, v.url), v.stored_date, v.mime, v.code, v.digest,"
+        ' v."offset", v.length, v.revisit FROM files f JOIN visits v'
+        " ON v.visit BETWEEN f.first_visit AND f.last_visit AND v.file = f.file"
+        " LEFT JOIN pages p ON p.page = v.page AND v.page > 0 WHERE f.file = ? AND v.visit > ?",
+        (file, visit),
+    )
+
+
+def left_over(store: Store, agent: str) -> list[tuple[Any, ...]]:
+    """(file, directory, name) of files of an agent that were registered and never filled."""
+    return store.all(
+        "SELECT file, directory, name FROM files WHERE agent = ? AND state = 'open'"
+        " AND committed = 0 ORDER BY file",
+        (agent,),
+    )
+
+
+def forget(store: Store, file: int) -> None:
+    """Takes back the row of a file that was never filled."""
+    store.run("DELETE FROM files WHERE file = ? AND committed = 0", (file,))
+
+
+def import_of(store: Store, digest: str) -> tuple[Any, ...] | None:
+    """(source, name, captures) of an import; None: this file was never imported."""
+    return store.one(
+        "SELECT i.source, f.name, i.captures FROM imports i LEFT JOIN files f ON f.file = i.file"
+        " WHERE i.digest = ?",
+        (digest,),
+    )
+
+
+def imported(
+    store: Store, digest: str, *, source: str, file: int, captures: int, now: float
+) -> None:
+    store.run(
+        "INSERT INTO imports (digest, source, file, captures, imported) VALUES (?, ?, ?, ?, ?)",
+        (digest, source, file, captures, now),
+    )
+
+
+def put_orphans(store: Store, file: int, extents: list[tuple[int, int]]) -> None:
+    """Records of a file that are no page's: known, and in no index."""
+    store.many(
+        'INSERT INTO orphans (file, "offset", length, site_id, epoch) VALUES (?, ?, ?, 0, 0)',
+        [(file, offset, length) for offset, length in extents],
     )

@@ -9,7 +9,10 @@ import typer
 app = typer.Typer(no_args_is_help=True)
 
 #: Modules that add commands to the group, in the order of `geomi archive --help`.
-_MODULES: tuple[str, ...] = ("archive_rewrite", "archive_restore", "archive_delete")
+_MODULES: tuple[str, ...] = (
+    "archive_check", "archive_import", "archive_meaningless", "archive_pack", "archive_cdx",
+    "archive_replay", "archive_report", "archive_rewrite", "archive_restore", "archive_delete",
+)  # fmt: skip
 
 
 def register(into: typer.Typer) -> None:

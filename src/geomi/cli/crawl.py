@@ -206,6 +206,10 @@ def crawl(
         ending = drive.crawl(
             found, again=again, options={"sets": sets or [], "options": kept_options}
         )
+        if settings.archive.scan and ending.why not in ("interrupted", "disk"):
+            from geomi.cluster.scanning import Scanner
+
+            Scanner(place, store, settings, has_helm=True).run()
         failed = [] if as_json or ending.why else failed_seeds(store, collection)
     if as_json:
         print(json.dumps(_facts(collection, ending)))

@@ -205,12 +205,12 @@ def export(
             for line in lines:
                 print_line(line)
         else:
-            number = _write(output, lines)
+            number = write_whole(output, lines)
             print(f"{output}: {number} seeds", file=sys.stderr)
     return 0
 
 
-def _write(output: Path, lines: Iterator[str]) -> int:
+def write_whole(output: Path, lines: Iterator[str]) -> int:
     """The whole file or none: an earlier export stays until the new one is complete."""
     number = 0
     new = output.with_name(f".{output.name}.{os.getpid()}")

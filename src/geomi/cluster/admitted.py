@@ -19,7 +19,10 @@ def known_sites(store: Store, sites: Iterable[str]) -> set[str]:
         some = names[start : start + 500]
         marks = ",".join("?" * len(some))
         found.update(
-            row[0] for row in store.all(f"SELECT site FROM sites WHERE site IN ({marks})", some)
+            row[0]
+            for row in store.all(
+                f"SELECT site FROM sites WHERE site IN ({marks}) AND admitted <> 'import'", some
+            )
         )
     return found
 

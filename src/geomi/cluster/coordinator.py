@@ -22,7 +22,7 @@ from geomi.cluster.sharing import Sharing
 from geomi.cluster.standing import Standing, is_idle, standing
 from geomi.config import Settings
 from geomi.errors import OperatorError
-from geomi.frontier import alias_tables, aliases, counters, tables
+from geomi.frontier import alias_tables, aliases, counters, import_tables, tables
 from geomi.frontier.scope import Admission
 from geomi.history import tables as history_tables
 from geomi.records import Reason, Wanted
@@ -101,7 +101,9 @@ class Coordinator:
             " depth + CASE WHEN fails < 8 THEN fails ELSE 8 END * 4, page, ?, 0, 0, 0 FROM pages"
             " WHERE outcome NOT IN ('skip', 'bad', 'erased')"
             " AND page NOT IN (SELECT page FROM pending)"
+            " AND kind <> 'p'"  # probes: once a directory, see history.meaningless
             f" AND site_id NOT IN ({alias_tables.SECOND_NAMES})"
+            " AND site_id NOT IN (SELECT site_id FROM sites WHERE admitted = 'import')"
             " ON CONFLICT (site_id, depth, page) DO NOTHING",
             (int(Reason.AGAIN),),
         )
@@ -145,6 +147,7 @@ class Coordinator:
     def _admit(self, site: str, *, admitted: str, now: float) -> int:
         """A site is in from now on; what was remembered of it from outside is wanted."""
         domain = urls.domain_of(urls.host_of(site))
+        import_tables.take_up(self._store, site)
         site_id = tables.add_site(self._store, site, domain=domain, admitted=admitted, now=now)
         move_outside(self._store, site, admitted)
         self._latecomers.admitted(site, admitted)

@@ -189,21 +189,23 @@ def index_of(
 ) -> Iterator[bytes]:
     """The CDXJ lines of one file, sorted by bytes. `moved`: of its visits in Parquet, the same
     columns as archive.tables.captures_of; none while the file is open."""
-    lines = []
-    for url, date, mime, code, digest, offset, length, revisit in (
-        *tables.captures_of(store, file), *moved,
-    ):  # fmt: skip
-        lines.append(
-            cdxj.line(
-                urls.surt(url),
-                date14(date),
-                url=url,
-                mime="warc/revisit" if revisit else mime or "unk",
-                status=str(code) if code and not revisit else "",
-                digest=digest,
-                length=length,
-                offset=offset,
-                filename=filename,
-            )
-        )
+    lines = [line_of(filename, *row) for row in (*tables.captures_of(store, file), *moved)]
     yield from cdxj.sort_lines(lines)
+
+
+def line_of(
+    filename: str, url: str, date: str, mime: str, code: int, digest: str, offset: int,
+    length: int, revisit: int,
+) -> bytes:  # fmt: skip
+    """The CDXJ line of one capture, as the store has it."""
+    return cdxj.line(
+        urls.surt(url),
+        date14(date),
+        url=url,
+        mime="warc/revisit" if revisit else mime or "unk",
+        status=str(code) if code and not revisit else "",
+        digest=digest,
+        length=length,
+        offset=offset,
+        filename=filename,
+    )

@@ -95,7 +95,7 @@ class Post:
                         source="found", now=now,
                     )  # fmt: skip
                     firsts[site] = number
-                if row[-1] is not None:
+                if row[-1] is not None and site in admitted:
                     ids[site] = row[-1]
                 else:
                     ids[site] = self._admit(site, admitted=admit or "rule", now=now)

@@ -18,6 +18,7 @@ from geomi.cluster.notes import SCRIPT_ONLY, count, notes
 from geomi.cluster.wishes import REDIRECTS, SITEMAP, Wishes
 from geomi.extract.head import parse_head
 from geomi.frontier.tables import Known
+from geomi.history.meaningless import PROBE_KIND
 from geomi.records import Answer, Capture, Page
 from geomi.states import Outcome
 
@@ -130,7 +131,9 @@ class Settler:
             batch.seeds[seed] = (known.page, str(outcome), digest)
         if keeps and row[15] and known.url.find("/", 8) == len(known.url) - 1:
             batch.faces.append((ctx.site_id, known.url, digest, capture.address))
-        if known.kind == SITEMAP and outcome is Outcome.OK:
+        if known.kind == PROBE_KIND:
+            pass  # it says how a site answers to any name: where it leads, nobody meant to go
+        elif known.kind == SITEMAP and outcome is Outcome.OK:
             self._wishes.listed(ctx, known, capture, now=now)
         elif page is not None and gathered is None:
             self._wishes.some(ctx, known, self._wishes.chosen(ctx, known, page, now=now), now=now)

@@ -12,7 +12,8 @@ from geomi.cluster.plan import site_rules
 from geomi.config import Settings
 from geomi.errors import OperatorError
 from geomi.fetch.robots import Robots
-from geomi.frontier import alias_tables, tables
+from geomi.frontier import alias_tables, import_tables, tables
+from geomi.history import meaningless_tables
 from geomi.history import tables as history_tables
 from geomi.history.past import Past
 from geomi.records import Reason
@@ -28,7 +29,7 @@ class Event:
     """One thing that happened to a page. `facts` are plain data for JSON."""
 
     at: float  # seconds since 1970, UTC; 0: the store keeps no time of it
-    # found, asked, stored, denied, skipped, deleted, given up, waiting, outside, letter, unknown
+    # found, asked, stored, hidden, denied, skipped, deleted, given up, waiting, outside, …
     what: str
     text: str  # a sentence for people
     facts: dict[str, Any]
@@ -76,7 +77,7 @@ def _story(
     rows = Past.of(store, where).of_page(number) if moved else []
     # By number: the visit whose record is the copy stays behind in the store.
     visits = _asked(store, sorted([*rows, *history_tables.of_page(store, number)]))
-    events += visits
+    events += visits + _hidden(store, number)
     last = next((e.facts["outcome"] for e in reversed(visits) if e.what == "asked"), "")
     if outcome == Outcome.ERASED:
         facts = {"outcome": outcome, "why": why}
@@ -112,9 +113,13 @@ def _found(
                       "source": seed[1] if seed else ""}  # fmt: skip
     how = "by a redirect from" if hops else f"by a link of kind {kind} on"
     text = f"found {how} {via}" if via else f"given as a seed ({seed[1] if seed else 'unknown'})"
-    if kind == "s" and via and not hops:
+    if kind == import_tables.KIND:
+        text = "found in an archive that was imported"
+    elif kind == "s" and via and not hops:
         text = f"found as a seed on {via}"
-    return Event(at=at, what="found", text=f"{text}, depth {depth}, party {party}", facts=facts)
+    if kind != import_tables.KIND:
+        text += f", depth {depth}, party {party}"
+    return Event(at=at, what="found", text=text, facts=facts)
 
 
 def _asked(store: Store, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
@@ -135,6 +140,8 @@ def _asked(store: Store, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
             "changed": {1: True, 0: False}.get(changed), "detail": detail,
         }  # fmt: skip
         because = f"because of {', '.join(reasons)}"
+        if reason & Reason.IMPORT:
+            tries, because = 1, "by somebody else"
         if tries > 1 and before is not None:
             said = f"{before[1]} {before[2]}" if before[1] == Outcome.CODE else before[1]
             facts["retried_after"] = said
@@ -153,6 +160,17 @@ def _asked(store: Store, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
             ))  # fmt: skip
         before = (run, outcome, code)
     return events
+
+
+def _hidden(store: Store, page: int) -> list[Event]:
+    """Captures that tables and search leave out."""
+    return [
+        Event(
+            at=at, what="hidden", facts={"digest": digest, "reason": reason},
+            text=f"hidden from tables and search, {reason}: {digest}",
+        )
+        for _, digest, reason, at in meaningless_tables.hidden_of(store, page)
+    ]  # fmt: skip
 
 
 def _stored(

@@ -8,6 +8,7 @@ from geomi.archive import rewrite_tables
 from geomi.archive import tables as archive
 from geomi.frontier import alias_schema, counters
 from geomi.frontier import tables as frontier
+from geomi.history import meaningless_tables as meaningless
 from geomi.history import tables as history
 from geomi.seeds import tables as seeds
 from geomi.store import Both, Store
@@ -65,6 +66,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     frontier.SCHEMA_4,
     alias_schema.CHECKED,
     archive.SCHEMA_2,
+    meaningless.SCHEMA,
+    archive.IMPORTS,
     rewrite_tables.SCHEMA,
 )
 

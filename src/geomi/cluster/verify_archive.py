@@ -20,6 +20,7 @@ from geomi.archive import tables
 from geomi.archive.check import Problem, check_file
 from geomi.archive.names import header_uri
 from geomi.archive.reader import Member, members
+from geomi.cluster import compared
 from geomi.cluster.ledger import OPEN, index_of
 from geomi.cluster.node import here
 from geomi.cluster.simfiles import scratch_of, unpacked
@@ -76,7 +77,7 @@ class RealDisk:
 
     def check(self, path: str, length: int) -> list[Problem]:
         """archive.check: structure, digests, links of the first `length` bytes."""
-        return check_file(path, expect_length=length)
+        return check_file(path, expect_length=length, strict=not compared.is_imported(path))
 
     def is_here(self, node: str) -> bool:
         """True if files of that node lie on this one."""
@@ -356,9 +357,9 @@ def _sample(
 def _compare(file: _File, member: Member, want: _Kept, add: Add, *, is_whole: bool) -> None:
     """A record with the visit that names it. Reads its block only if `is_whole`."""
     pairs: list[tuple[str, object, object]] = [
-        ("type", member.type, "revisit" if want.revisit else "response"),
-        ("Target-URI", member.target_uri, header_uri(want.url)),
-        ("Payload-Digest", member.headers.get("WARC-Payload-Digest"), want.digest),
+        ("type", compared.type_of(member, want.code), "revisit" if want.revisit else "response"),
+        ("Target-URI", compared.uri_of(member, want.url), header_uri(want.url)),
+        ("Payload-Digest", compared.digest_of(member, want.digest), want.digest),
         ("date", member.date, want.date),
     ]
     if is_whole:

@@ -99,7 +99,7 @@ class Extractor:
                 return page
             body = unpacked
         if mime in _HTML or mime in _UNKNOWN or "/" not in mime:
-            if _is_html(mime, body):
+            if is_html(mime, body):
                 fields = _named_by(head) if "link" in head or "refresh" in head else ()
                 self._html(page, charset_of(head), body, fields)
                 return page
@@ -120,7 +120,7 @@ class Extractor:
         is_xml = page.mime.endswith("+xml")
         page.charset = sniff_bom(body)
         if not page.charset:
-            tld = _tld(page.base)
+            tld = tld_of(page.base)
             named = named or (sniff_xml(body) if is_xml else sniff_html(body, tld=tld))
             page.charset = doubted(body, named, tld=tld)
         document = to_utf8(body, page.charset)
@@ -232,7 +232,7 @@ def _named_by(head: Mapping[str, str]) -> list[tags.Item]:
     return items
 
 
-def _is_html(mime: str, body: bytes) -> bool:
+def is_html(mime: str, body: bytes) -> bool:
     """False for what a server calls HTML though it is not, and for unknown types without markup."""
     start = body[:_SNIFFED_BYTES]
     if start.startswith(_BINARY):
@@ -245,5 +245,5 @@ def _is_html(mime: str, body: bytes) -> bool:
     return start.lstrip(b"\0 \t\n\r\f")[:1] == b"<" or bool(sniff_bom(start))
 
 
-def _tld(url: str) -> str:
+def tld_of(url: str) -> str:
     return site_of(url).partition(":")[0].rpartition(".")[2]

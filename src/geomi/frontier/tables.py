@@ -288,7 +288,8 @@ def add_site(store: Store, site: str, *, domain: str, admitted: str, now: float)
     """The site's id; the site is made if it is new."""
     row = store.one(
         "INSERT INTO sites (site, domain, admitted, added) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (site) DO UPDATE SET admitted = sites.admitted RETURNING site_id",
+        " ON CONFLICT (site) DO UPDATE SET admitted = CASE WHEN sites.admitted = 'import'"
+        " THEN excluded.admitted ELSE sites.admitted END RETURNING site_id",
         (site, domain, admitted, now),
     )
     assert row is not None
@@ -337,3 +338,13 @@ def pages_of(store: Store, where: str, params: Sequence[Any]) -> Iterator[tuple[
 def unsettled(outcome: str) -> bool:
     """True while a page has no visit behind its state."""
     return outcome == Outcome.NULL
+
+
+def title_of(store: Store, site: str, url: str, url_hash: int) -> tuple[str, str]:
+    """(title, mime) of a page; empty if it is not known."""
+    row = store.one(
+        "SELECT p.title, p.mime FROM sites s JOIN pages p ON p.site_id = s.site_id"
+        " WHERE s.site = ? AND p.url_hash = ? AND p.url = ?",
+        (site, url_hash, url),
+    )
+    return (row[0], row[1]) if row else ("", "")

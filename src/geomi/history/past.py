@@ -105,6 +105,16 @@ class Past:
         some = [part for part in self.parts if part.first_page <= page <= part.last_page]
         return list(self._ask(STORY, "WHERE page = ? ORDER BY visit", (page,), parts=some))
 
+    def has_place(self, page: int, file: int, offset: int) -> bool:
+        """True if a moved visit of the page has its record there."""
+        some = [
+            part for part in self.parts
+            if part.first_page <= page <= part.last_page
+            and part.first_file <= file <= part.last_file
+        ]  # fmt: skip
+        which = 'WHERE page = ? AND file = ? AND "offset" = ? AND revisit = 0'
+        return any(self._ask("visit", which, (page, file, offset), parts=some))
+
     def of_file(self, columns: str, file: int) -> list[Row]:
         """These columns of the visits whose records lie in a WARC file, by offset."""
         some = [part for part in self.parts if part.first_file <= file <= part.last_file]
@@ -123,9 +133,17 @@ class Past:
         """The numbers of the moved visits of a batch."""
         return list(self._ask("visit", "WHERE batch = ?", (batch,)))
 
+    def of_batch_where(self, batch: int, columns: str, where: str) -> list[Row]:
+        """These columns of those of its moved visits for which `where` holds."""
+        return list(self._ask(columns, f"WHERE batch = ? AND {where}", (batch,)))
+
     def by_visit(self, columns: str) -> Iterator[Row]:
         """These columns of all moved visits, in the order of their numbers."""
         return self._ask(columns, "ORDER BY visit")
+
+    def by_page(self, columns: str, where: str, params: Sequence[Any] = ()) -> Iterator[Row]:
+        """These columns of some moved visits, in the order of their pages; `v` is the table."""
+        return self._ask(columns, f"{where} ORDER BY page, visit", params)
 
     def grouped(self, columns: str, by: str, where: str = "") -> Iterator[Row]:
         """Aggregates of all moved visits, one row for each value of `by`."""

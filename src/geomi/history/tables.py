@@ -58,7 +58,7 @@ SCHEMA_1 = (
     """CREATE TABLE log (
         entry INTEGER PRIMARY KEY,
         batch INTEGER NOT NULL,
-        change TEXT NOT NULL,                 -- added, replaced, moved, hidden, removed
+        change TEXT NOT NULL,                 -- added, replaced, moved, hidden, shown, removed
         visit INTEGER NOT NULL
     )""",
     "CREATE INDEX log_by_batch ON log (batch)",

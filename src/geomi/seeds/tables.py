@@ -101,6 +101,12 @@ def all_seeds(store: Store) -> Iterator[tuple[Any, ...]]:
     )
 
 
+def labels_of(store: Store) -> Iterator[tuple[int, dict[str, str]]]:
+    """(seed, labels), by seed."""
+    for seed, text in store.each("SELECT seed, labels FROM seeds ORDER BY seed"):
+        yield seed, json.loads(text)
+
+
 def candidates(store: Store) -> Iterator[tuple[Any, ...]]:
     """(site, number of URLs, one URL, found on) of sites that no rule admitted."""
     return store.each(

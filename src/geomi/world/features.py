@@ -7,10 +7,12 @@ ordinary page, `WHOLE` switches everything on.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 
+from geomi.errors import OperatorError
 from geomi.states import Outcome
 from geomi.world import doors, marks, traps, variants, walls
 from geomi.world.charsets import CHARSETS
@@ -108,6 +110,7 @@ HABITS: Mapping[str, float] = {
     "six": 0.0,  # only an IPv6 address: ::1, which all of them share
     "dual": 0.0,  # an IPv6 address besides
     "soft404": 0.0,  # says 200 to every name it does not know
+    "stamped": 0.0,  # its pages hold a session and the time, others at every visit
 }
 
 #: How the https of a site is certified, among sites that have any.
@@ -167,3 +170,15 @@ WHOLE: Mapping[str, float] = {
 WHOLE_PROMPT: Mapping[str, float] = {
     **WHOLE, **PROMPT, **dict.fromkeys(_SILENT, 0.0), "corner.busy": 0.0
 }  # fmt: skip
+
+
+def all_shares(given: Mapping[str, float]) -> dict[str, float]:
+    """The default of each share but for those given; OperatorError names one that is wrong."""
+    for name, share in given.items():
+        if name not in SHARES:
+            near = difflib.get_close_matches(name, SHARES, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise OperatorError(f"the small world: unknown share {name}{hint}")
+        if not 0 <= share <= 1:
+            raise OperatorError(f"the small world: share {name} is {share}, wanted 0 to 1")
+    return {**SHARES, **given}

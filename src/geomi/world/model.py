@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -77,22 +76,11 @@ def _no_such_page(target: str, *, chunked: bool = False) -> Answer:
     return Answer(status=404, headers=headers, body=body, chunked=chunked)
 
 
-def _all_shares(given: Mapping[str, float]) -> dict[str, float]:
-    for name, share in given.items():
-        if name not in features.SHARES:
-            near = difflib.get_close_matches(name, features.SHARES, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise OperatorError(f"the small world: unknown share {name}{hint}")
-        if not 0 <= share <= 1:
-            raise OperatorError(f"the small world: share {name} is {share}, wanted 0 to 1")
-    return {**features.SHARES, **given}
-
-
 class World:
     """A synthetic web. Pure: asking changes nothing but caches."""
 
     def __init__(self, params: Params) -> None:
-        shares = _all_shares(params.shares)
+        shares = features.all_shares(params.shares)
         if params.sites < 1 or params.pages < 1:
             raise OperatorError("the small world: needs at least one site and one page")
         self.params = params
@@ -257,6 +245,18 @@ class World:
         `headers` are the request's, names in lower case; conditions, cookies and passwords count.
         `now_s`: the time since 1970 that dates in answers go by; unset: that of the world.
         """
+        site = self.sites.by_host(host_of(host.lower()))
+        answer = self._answer(host, target, scheme=scheme, at=at, headers=headers, now_s=now_s)
+        if site is None or "stamped" not in site.habits or answer.status != 200:
+            return answer
+        key = number(self.params.seed, "stamp", site.number, target, at, now_s)
+        body = render.stamped(answer.body, key, EPOCH_S + at if now_s is None else now_s)
+        return replace(answer, body=body)
+
+    def _answer(
+        self, host: str, target: str, *, scheme: str, at: float,
+        headers: Mapping[str, str] | None, now_s: float | None,
+    ) -> Answer:  # fmt: skip
         site = self.sites.by_host(host_of(host.lower()))
         if site is None or site.kind.fault:
             return _no_such_page(target)

@@ -142,6 +142,17 @@ def error_body(status: int, target: str) -> bytes:
     return f"<html><head><title>{status}</title></head><body>{name}</body></html>\n".encode()
 
 
+def stamped(body: bytes, key: int, now_s: float) -> bytes:
+    """An HTML page with a session and a clock in it; whatever has no end of a body as it is."""
+    at = datetime.fromtimestamp(now_s, UTC)
+    session = f"{key:016x}{key ^ 0x5A5A5A5A5A5A5A5A:016x}"
+    stamp = (
+        f'<form action="/find"><input type="hidden" name="token" value="{session}"></form>\n'
+        f"<p>{at:%Y-%m-%d %H:%M:%S} ({session[:24]})\n"
+    )
+    return body.replace(b"</body>", stamp.encode() + b"</body>", 1)
+
+
 def _robots(draft: Draft) -> Rendered:
     site = draft.site
     body = site.robots.text.format(delay=draft.crawl_delay_s)

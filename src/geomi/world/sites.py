@@ -307,7 +307,9 @@ class Sites(Sequence[Site]):
             sitemap=rng.choice(("plain", "gzip", "index")) if self.has(n, "sitemap") else "",
             feed=rng.choice(("rss", "atom")) if self.has(n, "feed") else "",
             habits=frozenset(
-                habit for habit in ("etag", "modified", "chunked", "soft404") if self.has(n, habit)
+                habit
+                for habit in ("etag", "modified", "chunked", "soft404", "stamped")
+                if self.has(n, habit)
             ),
             delay_s=rules.delay_s * rng.lognormvariate(-0.5, 1.0) if slow else 0.0,
         )
