@@ -92,6 +92,7 @@ bench: .make/venv $(if $(filter peers full,$(SUITE)),.make/bench)
 	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 openjdk-17-doc wget wget2
 	@$(BIN)/python $(if $(filter million archive digests again,$(SUITE)),bench/$(SUITE:archive=archives).py, \
 	    bench/run.py $(if $(SUITE),--suite "$(SUITE)")) $(if $(RUNS),--runs "$(RUNS)")
+	@$(if $(filter archive,$(SUITE)),$(BIN)/python bench/rewriting.py $(if $(RUNS),--runs "$(RUNS)"))
 
 bench-scale: .make/dev
 	@bin/debian-packages nginx-light postgresql python3-doc postgresql-doc-15 openjdk-17-doc

@@ -13,7 +13,7 @@ import pytest
 
 import geomi
 from geomi import flow
-from geomi.archive import duplicates_tables
+from geomi.archive import duplicates_tables, rewrite_tables
 from geomi.flow import PARTS, Role
 from geomi.frontier import alias_schema, equivalence_tables
 from geomi.history import meaningless_tables
@@ -201,7 +201,11 @@ def test_the_map_names_the_tables_that_each_part_keeps() -> None:
             later = {
                 "cluster": (getattr(tables, "HELM", ""),),
                 "frontier": (*alias_schema.ALIASES, *equivalence_tables.RULES),
-                "archive": (*duplicates_tables.INDEX, *duplicates_tables.REFERS),
+                "archive": (
+                    *duplicates_tables.INDEX,
+                    *duplicates_tables.REFERS,
+                    *rewrite_tables.SCHEMA,
+                ),
                 "history": meaningless_tables.SCHEMA,
             }
             schema = (

@@ -6,10 +6,10 @@ PAPER = {
     "NULL", "Conn", "noIP", "cErr", "cTim", "hErr", "hTim", "hSht", "hNpr", "dErr", "dTim", "code",
     "OK",
 }  # fmt: skip
-OURS = {"same", "deny", "skip", "cut", "void", "gone", "bad"}
+OURS = {"same", "deny", "skip", "cut", "void", "gone", "bad", "erased"}
 
 
-def test_the_states_are_the_thirteen_of_paper_000_and_seven_of_our_own() -> None:
+def test_the_states_are_the_thirteen_of_paper_000_and_eight_of_our_own() -> None:
     assert {str(state) for state in Outcome} == PAPER | OURS
     assert len(PAPER) == 13
 
@@ -31,7 +31,8 @@ def test_nothing_becomes_unasked_or_unparsable_again() -> None:
     assert all(
         Outcome.BAD not in afters for state, afters in MOVES.items() if state is not Outcome.NULL
     )
-    assert not MOVES[Outcome.BAD]
+    assert MOVES[Outcome.BAD] == {Outcome.ERASED}
+    assert not MOVES[Outcome.ERASED]
 
 
 def test_a_page_that_was_never_asked_can_neither_be_unchanged_nor_gone() -> None:

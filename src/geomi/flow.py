@@ -102,7 +102,8 @@ PARTS = (
         name="archive", role=Role.STAGE, takes=("Capture", "Page"), gives=("Place",),
         shell=("bits", "check", "files", "given", "package", "salvage", "sorted", "sorting",
                "source", "unpacked"),
-        tables=("files", "orphans", "imports", "refers", "payloads", "homes", "reflected"),
+        tables=("files", "orphans", "imports", "refers", "payloads", "homes", "reflected",
+                "rewrites", "edits", "generations"),
         does="Archive: keeps what came over the wire, as WARC 1.1 and CDXJ that any replay tool"
         " reads.",
     ),
@@ -147,10 +148,11 @@ PARTS = (
     ),
     Part(
         name="cluster", role=Role.MEETING,
-        shell=("admit", "asking", "cdx_server", "checked", "collection", "drive", "forked",
-               "gather", "given", "harvest", "helm", "imports", "index", "indexes", "ledger",
-               "local", "node", "on_ray", "pack", "pieces", "reading", "recover", "replay",
-               "scanning", "shell", "simfiles", "transfer", "vault", "verify_archive", "wayback"),
+        shell=("admit", "asking", "cdx_server", "checked", "collection", "doubles", "drive",
+               "forked", "gather", "given", "harvest", "helm", "imports", "index", "indexes",
+               "ledger", "local", "node", "on_ray", "pack", "pieces", "reading", "recover",
+               "replay", "restoring", "scanning", "shell", "simfiles", "transfer", "vault",
+               "verify_archive", "wayback", "workplace"),
         tables=("meta", "runs", "agents", "coordinator"),
         does="Where the stages meet: the agent (a step machine and its shells), the coordinator,"
         " the engine.",
@@ -168,7 +170,7 @@ LIBRARIES = {
     "chardetng_py": ("extract.guess",),
     "duckdb": ("history.parquet",),
     "gevent": ("cluster.wayback",),
-    "isal": ("archive.record", "archive.source", "extract.unpack"),
+    "isal": ("archive.generation", "archive.record", "archive.source", "extract.unpack"),
     "maxminddb": ("seeds.countries",),
     "psycopg": ("store.postgres",),
     "publicsuffixlist": ("url",),
@@ -179,6 +181,7 @@ LIBRARIES = {
     "sqlite3": ("store.sqlite",),
     "uvloop": ("cluster.shell", "world.__main__"),
     "xxhash": ("history.likeness", "url", "world.chance"),
+    "zlib_ng": ("archive.generation",),
 }
 
 #: The river: what moves from part to part while pages are collected. (from, to, what)

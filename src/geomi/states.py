@@ -31,6 +31,7 @@ class Outcome(StrEnum):
     VOID = "void"  # a confirmed meaningless content, not stored again
     GONE = "gone"  # 404 or 410 after it was there
     BAD = "bad"  # a URL that cannot be parsed
+    ERASED = "erased"  # deleted from the archive by hand; never asked again
 
 
 _ASKED = frozenset(
@@ -45,10 +46,11 @@ _REFUSED = frozenset({Outcome.DENY, Outcome.SKIP})
 
 #: What a page in the first state may become at its next settlement. `check_move` enforces it.
 MOVES: dict[Outcome, frozenset[Outcome]] = {
-    Outcome.NULL: _ASKED | _REFUSED | {Outcome.BAD, Outcome.CONN},
+    Outcome.NULL: _ASKED | _REFUSED | {Outcome.BAD, Outcome.CONN, Outcome.ERASED},
     Outcome.CONN: _ASKED | {Outcome.SAME, Outcome.GONE},
-    Outcome.BAD: frozenset(),
-    **{state: _ASKED | _REFUSED | {Outcome.SAME, Outcome.GONE, Outcome.CONN}
+    Outcome.BAD: frozenset({Outcome.ERASED}),
+    Outcome.ERASED: frozenset(),
+    **{state: _ASKED | _REFUSED | {Outcome.SAME, Outcome.GONE, Outcome.CONN, Outcome.ERASED}
        for state in _ASKED | _REFUSED | _HAD | {Outcome.GONE}},
 }  # fmt: skip
 

@@ -76,5 +76,6 @@ def test_the_first_migration_of_geomi_makes_every_table(store: Store) -> None:
         "meta", "runs", "agents", "sites", "pages", "pending", "inbox", "addresses", "robots",
         "counters", "seeds", "outside", "asked", "files", "orphans", "visits", "batches", "log",
         "past", "faces", "aliases", "alias_tests", "recalled", "refers", "rules", "imports",
-        "meaningless", "features", "hidden", "unsettled", "probes",
+        "meaningless", "features", "hidden", "unsettled", "probes", "rewrites", "edits",
+        "generations",
     }  # fmt: skip

@@ -11,7 +11,8 @@ app = typer.Typer(no_args_is_help=True)
 #: Modules that add commands to the group, in the order of `geomi archive --help`.
 _MODULES: tuple[str, ...] = (
     "archive_check", "archive_import", "archive_meaningless", "archive_pack", "archive_cdx",
-    "archive_replay", "archive_report", "archive_index", "archive_rules",
+    "archive_replay", "archive_report", "archive_index", "archive_rules", "archive_rewrite",
+    "archive_restore", "archive_delete",
 )  # fmt: skip
 
 

@@ -102,7 +102,8 @@ class Coordinator:
             "INSERT INTO pending (site_id, depth, page, reason, not_before, weight, tries)"
             " SELECT site_id,"
             " depth + CASE WHEN fails < 8 THEN fails ELSE 8 END * 4, page, ?, 0, 0, 0 FROM pages"
-            " WHERE outcome NOT IN ('skip', 'bad') AND page NOT IN (SELECT page FROM pending)"
+            " WHERE outcome NOT IN ('skip', 'bad', 'erased')"
+            " AND page NOT IN (SELECT page FROM pending)"
             " AND kind <> 'p'"  # probes: once a directory, see history.meaningless
             f" AND site_id NOT IN ({alias_tables.SECOND_NAMES})"
             " AND site_id NOT IN (SELECT site_id FROM sites WHERE admitted = 'import')"

@@ -75,7 +75,7 @@ def _once_more(store: Store, new: NewPage, counts: Counter[str]) -> NewPage | No
     One that waits already goes on waiting, for one more reason and no later than asked for.
     """
     there = tables.find_page(store, new.site_id, new.known.url, new.url_hash)
-    if there is None or there[2] == Outcome.BAD:
+    if there is None or there[2] in (Outcome.BAD, Outcome.ERASED):
         return None
     page = int(there[0])
     if there[2] == Outcome.SKIP:

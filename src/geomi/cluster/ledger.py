@@ -133,7 +133,7 @@ class Ledger:
     def close(self, file: int, directory: str, name: str) -> None:
         """Index, rename, mark: each step may be repeated after a crash."""
         path = self.path(directory, name)
-        self._files.write(_cdxj_path(path), index_of(self._store, file, os.path.basename(name)))
+        self._files.write(index_path(path), index_of(self._store, file, os.path.basename(name)))
         if self._files.size(path + OPEN) is not None:
             self._files.rename(path + OPEN, path)
         with self._store.transaction():
@@ -183,7 +183,7 @@ def read_chunks(path: str) -> Iterator[bytes]:
         raise ResourceError(f"{path}: {error.strerror or error}") from error
 
 
-def _cdxj_path(path: str) -> str:
+def index_path(path: str) -> str:
     return path.removesuffix(".warc.gz") + ".cdxj"
 
 

@@ -155,7 +155,7 @@ class Mergers:
         number = store.run(
             "INSERT INTO pending (site_id, depth, page, reason, not_before, weight, tries)"
             " SELECT site_id, depth, page, ?, 0, 0, 0 FROM pages WHERE site_id = ? AND run < ?"
-            " AND outcome NOT IN ('skip', 'bad', 'NULL')"
+            " AND outcome NOT IN ('skip', 'bad', 'erased', 'NULL')"
             " AND page NOT IN (SELECT page FROM pending WHERE site_id = ?)",
             (int(Reason.AGAIN), alias_id, run, alias_id),
         )

@@ -109,6 +109,12 @@ class Mover:
             yield
         self._reset()
 
+    def begun(self, now: float) -> Iterator[None]:
+        """What was begun is ended, and nothing else: each file then counts as a whole."""
+        self._clear(now)
+        for part in parts_of(self._store, "moving"):
+            yield from self._take_out(part, now)
+
     def _readable(self, name: str) -> str:
         return self._files.readable(self._where(name))
 

@@ -83,6 +83,7 @@ class Post:
         firsts: dict[str, int] = {}
         taken: list[tuple[Any, ...]] = []
         news: list[NewPage] = []
+        closed: set[str] = set()  # sites that were deleted: what leads there is forgotten
         admitted = known_sites(store, {row[1] for row in letters})
         others = SecondNames(store, self._settings, {row[1] for row in letters})
         for place, row in enumerate(letters):
@@ -101,9 +102,13 @@ class Post:
                     if self._is_held(ids[site]):
                         ids[site] = 0  # another writer admitted it, and an agent has it already
                 rules[site] = rules_with_prefixes(store, self._settings, site, ids[site])
+                if tables.is_refused(store, ids[site]):
+                    closed.add(site)
             if not ids[site]:
                 continue
             taken.append(row)
+            if site in closed:
+                continue
             if kind != "s":
                 if site not in firsts:
                     seed = store.one("SELECT min(seed) FROM seeds WHERE site = ?", (site,))

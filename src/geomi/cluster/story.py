@@ -30,7 +30,8 @@ class Event:
     """One thing that happened to a page. `facts` are plain data for JSON."""
 
     at: float  # seconds since 1970, UTC; 0: the store keeps no time of it
-    what: str  # found, asked, stored, hidden, denied, skipped, given up, waiting, outside, …
+    # found, asked, stored, hidden, denied, skipped, deleted, given up, waiting, outside, …
+    what: str
     text: str  # a sentence for people
     facts: dict[str, Any]
 
@@ -79,7 +80,11 @@ def _story(
     visits = _asked(store, sorted([*rows, *history_tables.of_page(store, number)]))
     events += visits + _hidden(store, number)
     last = next((e.facts["outcome"] for e in reversed(visits) if e.what == "asked"), "")
-    if outcome in (Outcome.DENY, Outcome.SKIP):
+    if outcome == Outcome.ERASED:
+        facts = {"outcome": outcome, "why": why}
+        text = f"{why or 'deleted'} from the archive; nobody asks for it again"
+        events.append(Event(at=0.0, what="deleted", text=text, facts=facts))
+    elif outcome in (Outcome.DENY, Outcome.SKIP):
         events.append(_refused(store, url, outcome, why, visited or found, settings=settings))
     elif outcome not in (last, Outcome.NULL):
         because = f": {why}" if why else ""
@@ -183,9 +188,11 @@ def _stored(
     is_revisit: bool, original: tuple[int, int, str] | None,
 ) -> Event:  # fmt: skip
     name = _file_name(store, file)
+    row = store.one("SELECT generation FROM files WHERE file = ?", (file,))
+    generation = row[0] if row else 0
     facts: dict[str, Any] = {
         "place": {"file": name, "offset": offset, "length": length}, "digest": digest,
-        "revisit_of": None,
+        "revisit_of": None, "generation": generation,
     }  # fmt: skip
     text = f"kept in {name} at {offset}, {length} bytes, {digest}"
     if is_revisit:
@@ -197,6 +204,8 @@ def _stored(
                 "date": date.partition(" ")[0],
             }
         text += f", as a revisit of {original[2]}" if original else ", as a revisit"
+    if generation:
+        text += f"; rewritten, generation {generation}"
     return Event(at=at, what="stored", text=text, facts=facts)
 
 

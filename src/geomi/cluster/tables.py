@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from geomi.archive import duplicates_tables
+from geomi.archive import duplicates_tables, rewrite_tables
 from geomi.archive import tables as archive
 from geomi.frontier import alias_schema, counters, equivalence_tables
 from geomi.frontier import tables as frontier
@@ -69,6 +69,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     meaningless.SCHEMA,
     archive.IMPORTS,
     (*duplicates_tables.INDEX_IN_STORE, *duplicates_tables.REFERS, *equivalence_tables.RULES),
+    rewrite_tables.SCHEMA,
 )
 
 

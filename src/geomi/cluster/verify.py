@@ -17,6 +17,7 @@ from geomi.cluster import tables as cluster_tables
 from geomi.cluster.verify_archive import BytesDisk, Disk, RealDisk, check_archive
 from geomi.cluster.verify_past import check_files, check_past, past_of
 from geomi.cluster.verify_revisits import Elsewhere, check_revisits
+from geomi.cluster.verify_rewrites import check_jobs
 from geomi.frontier import counters
 from geomi.history.past import Past
 from geomi.records import Reason
@@ -127,6 +128,7 @@ def check_store(
         _check_batches(store, found)
         _check_leases(store, found)
         _check_letters(store, found)
+        check_jobs(store, found.add, found.counts)
         check_past(
             store, past, found.add, found.counts, settled=_SETTLED.format, quick=quick
         )  # fmt: skip
@@ -166,7 +168,10 @@ def _check_counters(store: Store, found: Findings, past: Past) -> None:
 
 _PLACED = (
     "SELECT 1 FROM visits v WHERE v.page = p.page AND v.page > 0 AND v.file = p.file"
-    ' AND v."offset" = p."offset" AND v.length = p.length AND v.revisit = 0'
+    ' AND v."offset" = p."offset" AND v.length = p.length'
+    # Of a file that was rewritten it may be a revisit: the payload is kept with another capture.
+    " AND (v.revisit = 0 OR EXISTS (SELECT 1 FROM files f WHERE f.file = v.file"
+    " AND f.generation > 0))"
 )
 _MADE_BY_VISITS = ", ".join(
     f"'{state}'" for state in (Outcome.OK, Outcome.CUT, Outcome.SAME, Outcome.CODE, Outcome.GONE)
@@ -239,7 +244,7 @@ def _check_pending(store: Store, found: Findings) -> None:
         found.add("pending twice", "waits twice, wanted once", url)
     for url, outcome in store.each(
         "SELECT p.url, p.outcome FROM pending w JOIN pages p ON p.page = w.page"
-        " WHERE p.outcome IN ('skip', 'bad', 'Conn')"
+        " WHERE p.outcome IN ('skip', 'bad', 'Conn', 'erased')"
     ):
         found.add("pending settled", f"waits, but is settled as {outcome}", url)
     waiting_new = _number(
@@ -292,7 +297,8 @@ def _check_visits(store: Store, found: Findings) -> None:
     for (url,) in store.each(
         "SELECT d.url FROM seeds d LEFT JOIN sites s ON s.site = d.site WHERE NOT EXISTS"
         " (SELECT 1 FROM pages p WHERE p.site_id = s.site_id AND p.url_hash = d.url_hash"
-        " AND p.url = d.url) AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.url = d.url)"
+        " AND p.url = d.url) AND coalesce(s.state, '') <> 'refused'"
+        " AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.url = d.url)"
     ):
         found.add("seeds", "a seed that is neither a page nor in the inbox", url)
 

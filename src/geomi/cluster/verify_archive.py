@@ -24,6 +24,7 @@ from geomi.cluster import compared
 from geomi.cluster.ledger import OPEN, index_of
 from geomi.cluster.node import here
 from geomi.cluster.simfiles import scratch_of, unpacked
+from geomi.cluster.verify_rewrites import of_other_generations
 from geomi.errors import RemoteError, ResourceError
 from geomi.history.past import Past
 from geomi.store import Store
@@ -161,7 +162,8 @@ def check_archive(
     # Disk first, store then: a file has its row before it exists.
     there = _on_disk(store, where, disk, directories)
     files = [File(*row) for row in tables.all_files(store)]
-    _check_strangers(files, there, add, counts, where=where, disk=disk)
+    expected = of_other_generations(store, counts)
+    _check_strangers(files, there, expected, add, counts, where=where, disk=disk)
     counts["files"] = len(files)
     counts["files.open"] = sum(1 for file in files if file.state == "open")
     for file in files:
@@ -194,8 +196,8 @@ def _on_disk(store: Store, where: Where, disk: Disk, directories: Sequence[str])
 
 
 def _check_strangers(
-    files: list[File], there: dict[str, str], add: Add, counts: Counter[str], *, where: Where,
-    disk: Disk,
+    files: list[File], there: dict[str, str], expected: set[str], add: Add, counts: Counter[str],
+    *, where: Where, disk: Disk,
 ) -> None:  # fmt: skip
     mine = set()
     for file in files:
@@ -205,7 +207,7 @@ def _check_strangers(
     for path, name in there.items():
         if path not in mine and name in names:
             counts["files.copies"] += 1  # left behind when it was gathered
-        elif path not in mine and disk.size(path) is not None:
+        elif path not in mine and name not in expected and disk.size(path) is not None:
             add("stranger", "a file the store does not know", name)
 
 

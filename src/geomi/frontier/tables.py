@@ -301,6 +301,14 @@ def add_site(store: Store, site: str, *, domain: str, admitted: str, now: float)
     return int(row[0])
 
 
+def is_refused(store: Store, site_id: int) -> bool:
+    """True for a site that was deleted by hand: nothing of it is wanted any more."""
+    return (
+        store.one("SELECT 1 FROM sites WHERE site_id = ? AND state = 'refused'", (site_id,))
+        is not None
+    )
+
+
 def find_page(store: Store, site_id: int, url: str, url_hash: int) -> tuple[Any, ...] | None:
     """(page, depth, outcome, reason of pending or None) of a URL, None if it is unknown."""
     return store.one(

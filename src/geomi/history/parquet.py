@@ -29,6 +29,8 @@ COLUMNS = {
     "length": "BIGINT", "stored_date": "VARCHAR", "revisit": "BIGINT", "batch": "BIGINT",
     "detail": "VARCHAR", "committed": "DOUBLE",
 }  # fmt: skip
+#: What a visit says whose record was deleted, in its `detail`.
+DELETED = "deleted"
 #: Rows are in order of page and visit, and a reader of one page skips all groups but its own.
 _GROUP_ROWS = 8192
 _FORMAT = f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_GROUP_ROWS})"
@@ -68,6 +70,39 @@ def merged(paths: Sequence[str], scratch: str | None = None) -> Iterator[str]:
             folder,
         )
         yield path
+
+
+#: What of a visit changes with its record's place. A record that is gone leaves the rest empty.
+PLACE = {"visit": "BIGINT", "offset": "BIGINT", "length": "BIGINT", "revisit": "BIGINT",
+         "gone": "BOOLEAN"}  # fmt: skip
+
+
+@contextmanager
+def placed(path: str, rows: Iterable[Sequence[Any]], scratch: str | None = None) -> Iterator[str]:
+    """Path of a new file: that of `path`, with other places of some visits (rows: PLACE)."""
+    with tempfile.TemporaryDirectory(prefix="geomi-history-", dir=scratch) as folder:
+        lines, new = os.path.join(folder, "rows.json"), os.path.join(folder, "visits.parquet")
+        with open(lines, "wb") as out:
+            for row in rows:
+                out.write(msgspec.json.encode(dict(zip(PLACE, row, strict=True))) + b"\n")
+        spec = ", ".join(f"'{name}': '{kind}'" for name, kind in PLACE.items())
+        gone = ", ".join(
+            f"CASE WHEN m.gone THEN {nothing} ELSE v.{name} END AS {name}"
+            for name, nothing in (
+                ("file", "0"), ("digest", "''"), ("mime", "''"), ("stored_date", "''"),
+                ("detail", f"'{DELETED}'"),
+            )
+        )  # fmt: skip
+        _run(
+            f"COPY (SELECT v.* REPLACE ({gone}, "
+            ' coalesce(m."offset", v."offset") AS "offset", coalesce(m.length, v.length) AS length,'
+            f" coalesce(m.revisit, v.revisit) AS revisit) FROM {files([path])} AS v LEFT JOIN"
+            f" read_json({_text(lines)}, format = 'newline_delimited', columns = {{{spec}}}) AS m"
+            f" ON m.visit = v.visit ORDER BY v.page, v.visit)"
+            f" TO {_text(new, is_glob=False)} {_FORMAT}",
+            folder,
+        )
+        yield new
 
 
 def files(paths: Sequence[str]) -> str:

@@ -55,11 +55,15 @@ def follow(
         "SELECT seq, batch, first_visit, last_visit FROM batches WHERE seq > ? ORDER BY seq",
         (after_seq,),
     ):
-        for change, visit in store.all(
-            "SELECT change, visit FROM log WHERE batch = ? ORDER BY entry", (batch,)
+        for change, visit, file in store.all(
+            "SELECT change, visit, file FROM log WHERE batch = ? ORDER BY entry", (batch,)
         ):
             if visit:
                 yield seq, change, visit
+                continue
+            if file:
+                for number in _of_file(store, file, where):
+                    yield seq, change, number
                 continue
             with store.image():
                 numbers = store.all(
@@ -71,6 +75,18 @@ def follow(
                     numbers += Past.of(store, where).of_batch(batch)
             for (number,) in sorted(numbers):
                 yield seq, change, number
+
+
+def _of_file(store: Store, file: int, where: Callable[[str], str]) -> list[int]:
+    """Visits whose records lie in a file, by number."""
+    with store.image():
+        numbers = store.all(
+            "SELECT v.visit FROM files f JOIN visits v ON v.visit BETWEEN f.first_visit"
+            " AND f.last_visit AND v.file = f.file WHERE f.file = ?",
+            (file,),
+        )
+        numbers += Past.of(store, where).of_file("visit", file)
+    return sorted(number for (number,) in numbers)
 
 
 class Past:
@@ -104,6 +120,14 @@ class Past:
         some = [part for part in self.parts if part.first_file <= file <= part.last_file]
         order = 'WHERE file = ? ORDER BY "offset", visit'
         return list(self._ask(columns, order, (file,), parts=some))
+
+    def of_file_in(self, part: Part, columns: str, file: int) -> Iterator[Row]:
+        """The same, of one of the parts, in no order."""
+        return self._ask(columns, "WHERE file = ?", (file,), parts=[part])
+
+    def of_visit(self, columns: str, visit: int) -> Row | None:
+        """The same of one visit with a record; None: it did not move."""
+        return next(self._ask(columns, "WHERE visit = ? AND file > 0", (visit,)), None)
 
     def of_batch(self, batch: int) -> list[Row]:
         """The numbers of the moved visits of a batch."""
