@@ -60,6 +60,8 @@ def test_what_another_collection_has_is_referred_to_and_replays(tmp_path: Path) 
             assert status == 200, url
             assert digest != sha1(b"").hexdigest(), url
             assert length == size or outcome == "same", url
+    lent = geomi("archive", "delete", first, running.seeds()[0], "--yes", code=2)
+    assert "have their payload from what is to be deleted" in lent.err
     shutil.rmtree(first)
     broken = geomi("verify", second, "--json", code=1).facts
     assert any("which cannot be asked" in one["what"] for one in broken["problems"])

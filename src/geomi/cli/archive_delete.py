@@ -53,16 +53,20 @@ def delete(
     from geomi.cli.archive_rewrite import teller
     from geomi.cluster.collection import Collection
     from geomi.cluster.deleting import Deleting, certificate_name, target_of
+    from geomi.cluster.indexes import sharers
     from geomi.cluster.rewriting import Rewriting
     from geomi.cluster.workplace import held
     from geomi.errors import OperatorError
 
     if resume == bool(target):
         raise OperatorError("wanted what to delete, or --resume")
-    with held(Collection(collection)) as here:
+    with (
+        held(Collection(collection)) as here,
+        sharers(here.collection, here.settings, here.store) as sharing,
+    ):
         work = Rewriting(here.shell, folder_of=here.folder_of,
                          tell=teller(here.check, is_quiet=as_json))  # fmt: skip
-        deleting = Deleting(here, work)
+        deleting = Deleting(here, work, sharing=sharing)
         job = rewrite_tables.under_way(here.store)
         if resume:
             if job is None or job.kind != "delete":

@@ -14,7 +14,7 @@ from geomi.archive.duplicates_tables import Kept
 from geomi.cluster.batch import Batch
 from geomi.cluster.collection import Collection
 from geomi.cluster.digests import Index, Neighbour
-from geomi.cluster.referrers import originals
+from geomi.cluster.referrers import Sharers, originals
 from geomi.config import Settings
 from geomi.errors import OperatorError, ResourceError
 from geomi.history.past import Past
@@ -52,6 +52,17 @@ def open_index(
             raise
     remove_index(address)
     return _opened(collection, settings, here, address, writes=writes)
+
+
+@contextmanager
+def sharers(collection: Collection, settings: Settings, here: Store) -> Iterator[Sharers | None]:
+    """Who shares the collection's index; None: it has none yet."""
+    address = index_address(collection, settings)
+    if address and "://" not in address and not os.path.exists(address):
+        yield None
+        return
+    with contextlib.closing(open_index(collection, settings, here)) as index:
+        yield Sharers(index)
 
 
 def remove_index(path: str) -> None:

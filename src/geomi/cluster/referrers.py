@@ -109,6 +109,42 @@ def referrers(index: Index, visit: int) -> list[Referrer]:
     return found
 
 
+def elsewhere(index: Index, visits: Sequence[int]) -> list[str]:
+    """Folders of other collections with revisits of these visits of the index's collection.
+
+    OperatorError if one of those that share the index cannot be asked.
+    """
+    found = []
+    for home, _, folder, address in tables.homes(index.store):
+        if home == index.home:
+            continue
+        try:
+            other = index.open_other(folder, address)
+        except (OperatorError, ResourceError) as error:
+            raise OperatorError(
+                f"{folder}: shares the index and cannot be asked what it refers to: {error}"
+            ) from error
+        try:
+            if any(_in(other, index.name, visit) for visit in visits):
+                found.append(folder)
+        finally:
+            other.store.close()
+    return sorted(found)
+
+
+class Sharers:
+    """What a deletion asks and tells those that share the index of payloads."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def elsewhere(self, visits: Sequence[int]) -> list[str]:
+        return elsewhere(self._index, visits)
+
+    def forget(self, visits: Sequence[int]) -> None:
+        forget(self._index, visits)
+
+
 def promote(
     index: Index, visit: int, to: int, *, digest: str, code: int, location: str = ""
 ) -> int:
