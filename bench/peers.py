@@ -35,6 +35,8 @@ def _geomi(agents: int) -> Callable[[Seeds, Path], list[list[str]]]:
     def commands(seeds: Seeds, folder: Path) -> list[list[str]]:
         start = [sys.executable, "-c", "import sys; from geomi.cli import main; sys.exit(main())"]
         own = [word for seed in seeds for word in ("--own", urlsplit(seed).netloc)]
+        # Several copies of a corpus are served: as revisits they would cost less than others pay.
+        own += ["--set", "archive.duplicates=false"]
         where = ["crawl", str(folder / "geomi"), *seeds, *own]
         return [[*start, *where, "--agents", str(agents), "--json"]]
 

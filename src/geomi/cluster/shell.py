@@ -165,11 +165,9 @@ class Shell:
         self._watch_parent()
         facts = loop.create_task(self._tell_facts())
         resolver = Resolver(
-            loop,
-            hosts=hosts_of(settings),
-            servers=tuple(settings.dns.servers),
+            loop, hosts=hosts_of(settings), servers=tuple(settings.dns.servers),
             timeout_s=settings.dns.timeout_s,
-        )
+        )  # fmt: skip
         self._documents = Reading(
             loop, settings, agent=self._agent, now=self._now, step=self._step, failed=self._fail
         )
