@@ -42,8 +42,10 @@ class SqliteStore:
             self._db.execute("PRAGMA journal_mode=WAL")
             # FULL: a commit that returned survives a power cut; one sync a batch is cheap.
             self._db.execute("PRAGMA synchronous=FULL")
-            # A checkpoint each 4,000 pages of log keeps the log below some 16 MiB.
-            self._db.execute("PRAGMA wal_autocheckpoint=4000")
+            # A checkpoint each 16,000 pages of log keeps the log below some 64 MiB. In a table of
+            # a million pages each new URL dirties a leaf of its index; the longer the log, the
+            # more of them are written back once (4,000: 4 % fewer pages/s at a million).
+            self._db.execute("PRAGMA wal_autocheckpoint=16000")
         self._db.execute("PRAGMA cache_size=-32768")  # 32 MiB, whatever the collection's size
         self._db.execute("PRAGMA temp_store=MEMORY")
 
