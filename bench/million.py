@@ -28,6 +28,7 @@ from typing import Any
 
 import moved
 from answering import answering
+from crowd import below, greatest_mib
 from filled import fill
 
 HERE = Path(__file__).resolve().parent
@@ -89,8 +90,8 @@ class Watched:
         while not stop.wait(1.0):
             self.series.append(self._served() - before)
             self.open.append(self._open_now())
-            for child in _children(pid):
-                self._agents[child] = max(self._agents.get(child, 0.0), _resident_mib(child))
+            for child in below(pid):
+                self._agents[child] = max(self._agents.get(child, 0.0), greatest_mib(child))
 
     @property
     def agent_mib(self) -> float:
@@ -100,29 +101,6 @@ class Watched:
     def busy_s(self) -> float:
         """From the first request to the end."""
         return self.wall_s - self.first_s
-
-
-def _children(pid: int) -> list[int]:
-    """All below a process."""
-    found: list[int] = []
-    try:
-        for words in Path(f"/proc/{pid}/task").glob("*/children"):
-            for word in words.read_text().split():
-                found += [int(word), *_children(int(word))]
-    except OSError:
-        pass
-    return found
-
-
-def _resident_mib(pid: int) -> float:
-    """The greatest it ever was."""
-    try:
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    except OSError:
-        pass
-    return 0.0
 
 
 @contextmanager

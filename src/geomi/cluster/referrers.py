@@ -6,8 +6,8 @@ For who deletes or rewrites: ask `referrers`, write another copy's record, then 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 from geomi.archive import duplicates_tables as tables
@@ -87,25 +87,33 @@ def _in(neighbour: Neighbour, home: str, visit: int) -> list[int]:
     return sorted(found)
 
 
-def referrers(index: Index, visit: int) -> list[Referrer]:
-    """All revisits that refer to a visit of the index's collection, in any that shares it.
+def _others(index: Index, visits: Sequence[int]) -> Iterator[tuple[str, str, list[int]]]:
+    """(name, folder, its revisits of these visits) of each other collection that shares the index.
 
-    OperatorError if one of those cannot be asked: what it refers to is not known then.
+    OperatorError if one of them cannot be asked: what it refers to is not known then.
     """
-    found = [Referrer("", "", one) for one in _in(index.own, "", visit)]
     for home, name, folder, address in tables.homes(index.store):
         if home == index.home:
             continue
-        with ExitStack() as stack:
-            try:
-                other = index.open_other(folder, address)
-                stack.callback(other.store.close)
-                found += [Referrer(name, folder, one) for one in _in(other, index.name, visit)]
-            except (OperatorError, ResourceError) as error:
-                raise OperatorError(
-                    f"{folder}: shares the index and cannot be asked whether it refers to visit"
-                    f" {visit}: {error}"
-                ) from error
+        try:
+            other = index.open_other(folder, address)
+            with closing(other.store):
+                found = [one for visit in visits for one in _in(other, index.name, visit)]
+        except (OperatorError, ResourceError) as error:
+            raise OperatorError(
+                f"{folder}: shares the index and cannot be asked what it refers to: {error}"
+            ) from error
+        yield name, folder, found
+
+
+def referrers(index: Index, visit: int) -> list[Referrer]:
+    """All revisits that refer to a visit of the index's collection, in any that shares it.
+
+    OperatorError if one of those cannot be asked.
+    """
+    found = [Referrer("", "", one) for one in _in(index.own, "", visit)]
+    for name, folder, theirs in _others(index, [visit]):
+        found += [Referrer(name, folder, one) for one in theirs]
     return found
 
 
@@ -114,22 +122,7 @@ def elsewhere(index: Index, visits: Sequence[int]) -> list[str]:
 
     OperatorError if one of those that share the index cannot be asked.
     """
-    found = []
-    for home, _, folder, address in tables.homes(index.store):
-        if home == index.home:
-            continue
-        try:
-            other = index.open_other(folder, address)
-        except (OperatorError, ResourceError) as error:
-            raise OperatorError(
-                f"{folder}: shares the index and cannot be asked what it refers to: {error}"
-            ) from error
-        try:
-            if any(_in(other, index.name, visit) for visit in visits):
-                found.append(folder)
-        finally:
-            other.store.close()
-    return sorted(found)
+    return sorted(folder for _, folder, theirs in _others(index, visits) if theirs)
 
 
 class Sharers:
